@@ -1,0 +1,57 @@
+# Every target sets up what it needs: `make demo` and `make test` work on a fresh machine.
+#
+#   PYTHON       the interpreter that .venv is made with (3.10 or later)
+#   PIP_FLAGS    added to every pip install, for example an index of CPU-only torch wheels:
+#                make setup PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+PYTHON ?= python3
+PIP_FLAGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+STAMP := $(VENV)/.ostinato-setup
+SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.txt
+CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench docs clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/.dependencies: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich scikit-build-core cmake ninja \
+	    pytest hypothesis expecttest onnxruntime ruff mypy clang-format mkdocs-material
+	touch $@
+
+$(STAMP): $(VENV)/.dependencies $(SOURCES)
+	$(PIP) install -q --no-build-isolation --no-deps --editable .
+	touch $@
+
+setup: $(STAMP) ## make .venv with pinned dependencies and an editable build of the package
+
+demo: setup ## deploy a real TorchScript model and run it on half a minute of speech
+	@$(BIN)/python examples/voice_activity/demo.py
+
+test: setup ## run every test
+	$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+lint: setup ## ruff, mypy and clang-format, all as checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+
+format: setup ## rewrite the sources as `make lint` wants them
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+bench: setup ## time Ostinato beside eager torch and its peers
+	$(BIN)/python -m benchmarks
+
+docs: setup ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean: ## remove everything that a target made
+	rm -rf $(VENV) build dist site demo

@@ -1,0 +1,10 @@
+#include "kernels/table.h"
+
+namespace ostinato {
+
+const KernelTable& kernels_avx512() {
+  static const KernelTable table{"avx512", 64};
+  return table;
+}
+
+}  // namespace ostinato

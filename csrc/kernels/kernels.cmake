@@ -1,0 +1,17 @@
+# The kernels know no tensors: one static library an instruction set, each compiling generic/ again.
+set(KERNEL_ISAS baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND KERNEL_ISAS avx2 avx512)
+  set(ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
+  set(ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
+endif()
+
+add_library(ostinato_kernels INTERFACE)
+foreach(isa IN LISTS KERNEL_ISAS)
+  add_library(kernels_${isa} STATIC ${CMAKE_CURRENT_LIST_DIR}/isa/${isa}.cpp)
+  target_include_directories(kernels_${isa} PRIVATE csrc)
+  target_compile_options(kernels_${isa} PRIVATE ${ISA_FLAGS_${isa}})
+  string(TOUPPER ${isa} ISA_NAME)
+  target_compile_definitions(ostinato_kernels INTERFACE OSTINATO_HAS_${ISA_NAME})
+  target_link_libraries(ostinato_kernels INTERFACE kernels_${isa})
+endforeach()

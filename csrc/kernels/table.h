@@ -1,0 +1,17 @@
+// The kernels of one instruction set, as a table of plain functions.
+#pragma once
+
+#include <cstdint>
+
+namespace ostinato {
+
+struct KernelTable {
+  const char* isa;       // "baseline", "avx2" or "avx512"
+  int vector_bytes;      // width of a register that the kernels use
+};
+
+const KernelTable& kernels_baseline();
+const KernelTable& kernels_avx2();
+const KernelTable& kernels_avx512();
+
+}  // namespace ostinato

@@ -1,0 +1,3 @@
+"""Messages of ``accelerator``: what: (class, message, hint)."""
+
+MESSAGES = {}

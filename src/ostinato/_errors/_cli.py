@@ -1,0 +1,3 @@
+"""Messages of ``cli``: what: (class, message, hint)."""
+
+MESSAGES = {}

@@ -1,0 +1,3 @@
+"""Messages of ``deployment``: what: (class, message, hint)."""
+
+MESSAGES = {}

@@ -1,0 +1,3 @@
+"""Messages of ``export``: what: (class, message, hint)."""
+
+MESSAGES = {}

@@ -1,0 +1,3 @@
+"""Messages of ``torchscript``: what: (class, message, hint)."""
+
+MESSAGES = {}

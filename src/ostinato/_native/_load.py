@@ -1,0 +1,45 @@
+"""Finds and loads ``ostinato/_C.so`` once, on the first use of a native operator."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any
+
+from .._errors import fail
+
+
+@functools.cache
+def ops() -> Any:
+    """``torch.ops.ostinato`` with the native library loaded.
+
+    Raises NativeError where the library is missing, cannot be loaded beside this
+    torch, or where ``OSTINATO_ISA`` asks for what this processor does not have.
+    """
+    import torch
+
+    spec = importlib.util.find_spec("ostinato._C")
+    if spec is None or spec.origin is None:
+        raise fail("native.missing")
+    try:
+        torch.ops.load_library(spec.origin)
+    except OSError as error:
+        raise fail("native.unloadable", path=spec.origin, torch=torch.__version__, reason=error) from error
+    native = torch.ops.ostinato
+    if problem := native.isa_problem():
+        raise fail("native.isa", problem=problem)
+    return native
+
+
+def info() -> dict[str, Any]:
+    """What was loaded: instruction set, vector width in bytes, library path, torch version."""
+    import torch
+
+    native = ops()
+    spec = importlib.util.find_spec("ostinato._C")
+    return {
+        "isa": native.isa(),
+        "vector_bytes": native.vector_bytes(),
+        "library": spec.origin if spec else None,
+        "torch": torch.__version__,
+    }
