@@ -1,3 +1,158 @@
 """Messages of ``accelerator``: what: (class, message, hint)."""
 
-MESSAGES = {}
+from ._base import CaptureError, ReplayError, UsageError
+
+MESSAGES = {
+    # what a capture refuses
+    "synchronises": (
+        CaptureError,
+        "{op} at {where} reads the value of a tensor back to Python, and a capture has no value to give: "
+        "every replay may compute another.",
+        "keep it outside the capture, branch with torch.cond, or loop with torch.while_loop",
+    ),
+    "reads_memory": (
+        CaptureError,
+        "Tensor.{what} at {where} reads the memory of a tensor, and a replay could not repeat that.",
+        "call it outside the capture, after g.replay()",
+    ),
+    "data_dependent_shape": (
+        CaptureError,
+        "{op} at {where} makes a tensor whose shape depends on data, and the shapes of a graph are fixed.",
+        "use a form with a fixed shape (torch.where, nonzero_static, a mask that multiplies), "
+        "or keep it outside the capture",
+    ),
+    "rebinds": (
+        CaptureError,
+        "{op} at {where} gives a tensor other memory, and a graph uses tensors by address.",
+        "use x.copy_(y) in place of rebinding, or rebind before the capture",
+    ),
+    "resizes": (
+        CaptureError,
+        "{op} at {where} changes the size of memory that was there before the capture.",
+        "give the tensor its final size before the capture",
+    ),
+    "layout": (
+        CaptureError,
+        "{op} at {where} works on a tensor of layout {layout}, and a graph holds strided tensors only.",
+        "convert it with to_dense(), or keep it outside the capture",
+    ),
+    "quantized": (
+        CaptureError,
+        "{op} at {where} works on a quantized tensor ({dtype}), which a graph does not hold.",
+        "dequantize it before the capture",
+    ),
+    "device": (
+        CaptureError,
+        "{op} at {where} works on a tensor of device {device} inside a capture for the CPU.",
+        "move it to the CPU before the capture, or capture with device={device!r}",
+    ),
+    "no_storage": (
+        CaptureError,
+        "{op} at {where} works on a {kind} that has no memory of its own.",
+        "keep it outside the capture",
+    ),
+    "grad_bound": (
+        CaptureError,
+        "The backward pass in the capture gave {count} parameter(s) their first .grad (shape {shape} at "
+        "first); every replay would make it anew and none would accumulate into it.",
+        "run one warm-up step before the capture, or call zero_grad(set_to_none=True) inside it",
+    ),
+    "optimizer_state": (
+        CaptureError,
+        "{optimizer}.step() made its state inside the capture (first: {state}); every replay would be "
+        "its first step again.",
+        "run one warm-up step before the capture",
+    ),
+    "data_setter": (
+        CaptureError,
+        "Assigning to Tensor.{what} at {where} rebinds the tensor, and a graph uses tensors by address.",
+        "use x.copy_(y), or assign before the capture",
+    ),
+    # the life cycle
+    "nested": (
+        CaptureError,
+        "A capture is under way on this thread already.",
+        "end it first: captures on one stream do not nest",
+    ),
+    "replay_in_capture": (
+        CaptureError,
+        "A graph cannot be replayed inside a capture.",
+        "call what the graph was captured from, or replay it outside",
+    ),
+    "busy": (
+        CaptureError,
+        "This graph is being captured by another thread.",
+        "give each thread a graph of its own",
+    ),
+    "has_graph": (
+        CaptureError,
+        "This graph holds a capture already.",
+        "call reset() before capturing again",
+    ),
+    "not_capturing": (
+        CaptureError,
+        "capture_end() was called without a capture under way.",
+        "call capture_begin() first, or write `with g:`",
+    ),
+    "nothing_captured": (
+        ReplayError,
+        "{call}() was called on a graph that holds no capture.",
+        "capture first: `with g: ...`",
+    ),
+    "not_kept": (
+        ReplayError,
+        "instantiate() was called on a graph that capture_end() has instantiated already.",
+        "make the graph with keep_graph=True to instantiate it yourself",
+    ),
+    "step_failed": (
+        ReplayError,
+        "{op}, captured at {where}, failed at replay: {reason}",
+        "the inputs of the graph hold values that this operator does not take",
+    ),
+    "debug_off": (
+        ReplayError,
+        "debug_dump() was called on a graph that keeps nothing to dump.",
+        "call enable_debug_mode() before the capture",
+    ),
+    "replayed_elsewhere": (
+        ReplayError,
+        "This graph is being replayed by another thread.",
+        "a graph has one set of buffers: give each thread a graph of its own",
+    ),
+    # arguments
+    "numerics": (
+        UsageError,
+        "numerics={value!r} is neither 'exact' nor 'fast'.",
+        "'exact' is bit for bit what eager gives, 'fast' may fuse and reassociate",
+    ),
+    "error_mode": (
+        UsageError,
+        "capture_error_mode={value!r} is none of 'default', 'global', 'thread_local', 'relaxed'.",
+        "leave it out: on the CPU all of them mean 'thread_local'",
+    ),
+    "pool": (
+        UsageError,
+        "pool={value!r} is no pool handle.",
+        "take one from graph_pool_handle() or from another graph's pool()",
+    ),
+    "no_implementation": (
+        UsageError,
+        "No graph implementation is registered for device type {device!r} (known: {known}).",
+        "register one with ost.accelerator.register_graph_impl",
+    ),
+    "interface": (
+        UsageError,
+        "{implementation} does not implement GraphImplInterface: it has no {missing}.",
+        "subclass ost.accelerator.GraphImplInterface",
+    ),
+    "graphed_argument": (
+        UsageError,
+        "A graphed callable got an argument of type {type}, which cannot be part of a graph's signature.",
+        "pass tensors, numbers, strings, None, and lists, tuples or dicts of them",
+    ),
+    "graphed_grad": (
+        UsageError,
+        "make_graphed_callables got sample arguments that {what}.",
+        "{hint}",
+    ),
+}

@@ -1,0 +1,101 @@
+// The replay engine as operators. A plan is named by a number; Python holds no pointer.
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <mutex>
+#include <unordered_map>
+
+#include "graph/plan.h"
+
+namespace {
+
+using ostinato::Call;
+using ostinato::Handle;
+using ostinato::Plan;
+using ostinato::Step;
+using ostinato::Values;
+
+class Plans {
+ public:
+  int64_t put(std::shared_ptr<Plan> plan) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    plans_.emplace(++last_, std::move(plan));
+    return last_;
+  }
+  std::shared_ptr<Plan> get(int64_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = plans_.find(number);
+    STD_TORCH_CHECK(found != plans_.end(), "no plan has the number ", number);
+    return found->second;
+  }
+  void drop(int64_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    plans_.erase(number);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<int64_t, std::shared_ptr<Plan>> plans_;
+  int64_t last_ = 0;
+};
+
+Plans& plans() {
+  static auto* registry = new Plans;  // never destroyed: its tensors may outlive torch's own teardown
+  return *registry;
+}
+
+int64_t plan_new(std::vector<torch::stable::Tensor> tensors) {
+  Values values;
+  values.reserve(tensors.size());
+  for (const torch::stable::Tensor& tensor : tensors) {
+    AtenTensorHandle handle = nullptr;
+    TORCH_ERROR_CODE_CHECK(aoti_torch_new_tensor_handle(tensor.get(), &handle));
+    values.emplace_back(handle);
+  }
+  return plans().put(std::make_shared<Plan>(std::move(values)));
+}
+
+// Appends one step of the given kind; false, and nothing appended, where that kind cannot do it.
+bool plan_add(int64_t number, std::string kind, std::string name, std::string overload, std::vector<int64_t> code,
+              std::vector<double> floats, std::vector<std::string> texts, std::vector<int64_t> results) {
+  const std::shared_ptr<Plan> plan = plans().get(number);
+  Call call{std::move(name), std::move(overload),
+            ostinato::decode_args(code, floats, texts, plan->values().size()), std::move(results)};
+  std::unique_ptr<Step> step;
+  if (kind == "kernel") {
+    step = ostinato::kernel_step(call, plan->values());
+  } else if (kind == "shim") {
+    step = ostinato::shim_step(call, plan->values());
+  } else if (kind == "dispatcher") {
+    step = ostinato::dispatcher_step(std::move(call));
+  }
+  if (step == nullptr) return false;
+  plan->add(std::move(step));
+  return true;
+}
+
+int64_t plan_run(int64_t number, int64_t first, int64_t last) {
+  const std::shared_ptr<Plan> plan = plans().get(number);
+  STD_TORCH_CHECK(0 <= first && first <= last && last <= plan->size(), "a plan has no such steps");
+  return plan->run(first, last);
+}
+
+void plan_free(int64_t number) { plans().drop(number); }
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
+  m.def("plan_new(Tensor[] values) -> int");
+  m.def(
+      "plan_add(int plan, str kind, str name, str overload, int[] code, float[] floats, str[] texts, "
+      "int[] results) -> bool");
+  m.def("plan_run(int plan, int first, int last) -> int");
+  m.def("plan_free(int plan) -> ()");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
+  m.impl("plan_new", TORCH_BOX(&plan_new));
+  m.impl("plan_add", TORCH_BOX(&plan_add));
+  m.impl("plan_run", TORCH_BOX(&plan_run));
+  m.impl("plan_free", TORCH_BOX(&plan_free));
+}

@@ -1,0 +1,65 @@
+#include <torch/csrc/stable/version.h>
+
+#include "graph/step.h"
+
+namespace ostinato {
+namespace {
+
+class DispatcherStep final : public Step {
+ public:
+  explicit DispatcherStep(Call call)
+      : call_(std::move(call)), stack_(std::max(call_.args.size(), call_.results.size())) {}
+
+  bool run(const Values& values) override {
+    for (size_t i = 0; i < call_.args.size(); ++i) {
+      if (!box(call_.args[i], values, &stack_[i])) return false;
+    }
+    if (torch_call_dispatcher(call_.name.c_str(), call_.overload.c_str(), stack_.data(), TORCH_ABI_VERSION) !=
+        AOTI_TORCH_SUCCESS) {
+      return false;
+    }
+    bool ok = true;
+    size_t at = 0;
+    for (size_t i = 0; at < call_.results.size(); ++i) {
+      const int64_t slot = call_.results[at++];
+      if (slot <= kListOfResults) {
+        const size_t length = static_cast<size_t>(kListOfResults - slot);
+        ok = store_list(stack_[i], &call_.results[at], length, values) && ok;
+        at += length;
+      } else {
+        ok = store(unboxed(stack_[i]), slot, values) && ok;
+      }
+    }
+    return ok;
+  }
+
+ private:
+  static Handle unboxed(StableIValue value) {
+    return Handle(reinterpret_cast<AtenTensorHandle>(static_cast<uintptr_t>(value)));
+  }
+
+  static bool store_list(StableIValue boxed, const int64_t* slots, size_t length, const Values& values) {
+    const auto list = reinterpret_cast<StableListHandle>(static_cast<uintptr_t>(boxed));
+    bool ok = true;
+    for (size_t i = 0; i < length; ++i) {
+      StableIValue item = 0;
+      ok = torch_list_get_item(list, i, &item) == AOTI_TORCH_SUCCESS && store(unboxed(item), slots[i], values) && ok;
+    }
+    torch_delete_list(list);
+    return ok;
+  }
+
+  const Call call_;
+  std::vector<StableIValue> stack_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> dispatcher_step(Call call) { return std::make_unique<DispatcherStep>(std::move(call)); }
+
+bool store(Handle result, int64_t slot, const Values& values) {
+  if (slot < 0) return true;
+  return aoti_torch_copy_(values[slot].get(), result.get(), 0) == AOTI_TORCH_SUCCESS;
+}
+
+}  // namespace ostinato

@@ -1,0 +1,11 @@
+"""Capture once, replay many times: the names of ``torch.accelerator``, on every device."""
+
+from ._graph import (
+    Graph as Graph,
+    graph_pool_handle as graph_pool_handle,
+    is_capturing as is_capturing,
+)
+from ._registry import (
+    GraphImplInterface as GraphImplInterface,
+    register_graph_impl as register_graph_impl,
+)

@@ -1,0 +1,130 @@
+"""Capture and replay on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from typing import Any
+
+import torch
+
+from ..._errors import fail
+from .._capture import CaptureMode, Recorder
+from .._guard import below_autograd
+from .._program import Program
+from .._records import NodeRecord, records
+from .._registry import GraphImplInterface, register_graph_impl
+from .._steps import Arena, Builder, Plan, Tensors
+from .._watch import GradientWatch, OptimizerWatch, WatchMode, eager_compile
+
+_DEVICE = torch.device("cpu")
+_current = threading.local()
+_arenas: dict[tuple[int, int], Arena] = {}
+
+
+class CpuGraph(GraphImplInterface):
+    """Records below autograd in the calling thread, and replays through the native engine."""
+
+    def __init__(self, numerics: str, debug: bool) -> None:
+        super().__init__(numerics, debug)
+        self._recorder: Recorder | None = None
+        self._program: Program | None = None
+        self._plan: Plan | None = None
+        self._records: tuple[NodeRecord, ...] = ()
+        self._stats: dict[str, Any] = {}
+        self._replaying = threading.Lock()
+
+    # ---- capture --------------------------------------------------------------
+    def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
+        if getattr(_current, "graph", None) is not None:
+            raise fail("accelerator.nested")
+        self._pool = pool
+        torch.clear_autocast_cache()  # a cast made before would not be part of the recording
+        self._watch = WatchMode()
+        self._gradients = GradientWatch(self._watch)
+        self._recorder = Recorder(_DEVICE, self._gradients)
+        self._modes = contextlib.ExitStack()
+        self._modes.enter_context(eager_compile())
+        self._modes.enter_context(OptimizerWatch())
+        self._modes.enter_context(self._watch)
+        self._modes.enter_context(CaptureMode(self._recorder))
+        _current.graph = self
+
+    def capture_end(self, failed: bool) -> None:
+        recorder = self._recorder
+        if recorder is None:
+            raise fail("accelerator.not_capturing")
+        if getattr(_current, "graph", None) is not self:
+            raise fail("accelerator.busy")
+        self._recorder = None
+        _current.graph = None
+        try:
+            self._modes.close()
+            if failed:
+                return
+            self._gradients.check()
+            program = recorder.finish()
+        finally:
+            torch.clear_autocast_cache()
+            recorder.put_back()
+        if not program.nodes:
+            warnings.warn("The capture recorded nothing: its graph is empty.", stacklevel=4)
+        self._program = program
+
+    def is_capturing(self) -> bool:
+        return self._recorder is not None and getattr(_current, "graph", None) is self
+
+    # ---- replay ---------------------------------------------------------------
+    def instantiate(self) -> None:
+        program = self._program
+        assert program is not None
+        tensors = Tensors(program, _arenas.setdefault(self._pool, Arena()))
+        builder = Builder(tensors)
+        for node in program.nodes:
+            builder.add(node)
+        self._plan = builder.finish()
+        self._stats = {
+            "nodes": len(program.nodes),
+            "steps": dict(builder.kinds),
+            "python_operators": dict(builder.python_operators),
+            "pool_bytes": tensors.pool_bytes,
+            "outputs": tensors.outputs,
+            "fused_nodes": 0,
+        }
+        self._records = records(program)
+        self._program = None  # its weak references would keep freed headers of storages
+
+    def replay(self) -> None:
+        plan = self._plan
+        if plan is None:
+            raise fail("accelerator.nothing_captured", call="replay")
+        if getattr(_current, "graph", None) is not None:
+            raise fail("accelerator.replay_in_capture")
+        if not self._replaying.acquire(blocking=False):
+            raise fail("accelerator.replayed_elsewhere")
+        try:
+            with below_autograd():
+                plan.run()
+        finally:
+            self._replaying.release()
+
+    def reset(self) -> None:
+        self._plan = None
+        self._program = None
+        self._records = ()
+        self._stats = {}
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        return self._records
+
+    def stats(self) -> dict[str, Any]:
+        return dict(self._stats)
+
+
+def capturing_graph() -> CpuGraph | None:
+    """The graph that is recording on the calling thread."""
+    return getattr(_current, "graph", None)
+
+
+register_graph_impl("cpu", CpuGraph)

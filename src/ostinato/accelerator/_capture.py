@@ -1,0 +1,179 @@
+"""Records what torch runs, below autograd, as a Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass_type
+
+from .._errors import fail
+from ._program import AnyNode, ConstantNode, Node, Program, Storage, Value, leaves, map_tensors
+from ._random import RandomTracker, generators
+from ._restore import Snapshots, as_bytes
+from ._schema import OpOverload, has_dynamic_shape, rule, written
+from ._source import text, user_line
+from ._watch import GradientWatch
+
+# Makes a tensor of a literal; what it holds is part of the program, not of the world before it.
+_LITERAL = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
+
+
+class Recorder:
+    """Turns the calls of a capture into nodes."""
+
+    def __init__(self, device: torch.device, gradients: GradientWatch) -> None:
+        self.device = device
+        self.gradients = gradients
+        self.nodes: list[AnyNode] = []
+        self.storages: list[Storage] = []
+        self.snapshots = Snapshots()
+        self.random = RandomTracker()
+        self._numbers: dict[int, int] = {}  # address of the StorageImpl -> number of the storage
+
+    # ---- one call -------------------------------------------------------------
+    def call(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs one operator and records it."""
+        where = user_line()
+        law = rule(op)
+        if law.refusal is not None:
+            raise fail(law.refusal, op=op, where=text(where))
+        if has_dynamic_shape(law, args, kwargs):
+            raise fail("accelerator.data_dependent_shape", op=op, where=text(where))
+        inputs = leaves(args) + leaves(list(kwargs.values()))
+        for tensor in inputs:
+            self._check(op, tensor, where)
+        self.gradients.note(inputs)
+        for generator in generators(args, kwargs):
+            self.random.follow(generator, len(self.nodes))
+        known = {self.number(tensor) for tensor in inputs}
+        changed = [t for t in leaves(written(law, args, kwargs)) if t.device == self.device]
+        written_numbers = frozenset(self.number(tensor) for tensor in changed)
+        if not law.metadata_only:
+            for tensor in changed:
+                self._about_to_change(tensor)
+        sizes = {n: self.storages[n].nbytes for n in written_numbers}
+        recorded_args = map_tensors(args, self.value)
+        recorded_kwargs = {name: map_tensors(v, self.value) for name, v in kwargs.items()}
+        self.random.before(self.nodes, where)
+
+        out = op(*args, **kwargs)
+
+        random = self.random.after(len(self.nodes))
+        if law.metadata_only:
+            return out
+        if changed:
+            self._after_change(op, changed, sizes, where)
+            # An output may have been given its size by the operator: record how it looks now.
+            recorded_args = map_tensors(args, self.value)
+            recorded_kwargs = {name: map_tensors(v, self.value) for name, v in kwargs.items()}
+        if not random and not written_numbers and self._literal(law.name, out, where):
+            return out
+        outputs = leaves(out)
+        for tensor in outputs:
+            self._check(op, tensor, where)
+        fresh = frozenset(n for n in (self.number(t, fresh=True) for t in outputs) if n not in known)
+        if fresh or written_numbers or random:
+            self.nodes.append(
+                Node(
+                    op=op,
+                    args=recorded_args,
+                    kwargs=recorded_kwargs,
+                    outputs=map_tensors(out, self.value),
+                    fresh=fresh,
+                    written=written_numbers,
+                    where=where,
+                    random=random,
+                )
+            )
+        return out
+
+    # ---- storages and values --------------------------------------------------
+    def number(self, tensor: torch.Tensor, fresh: bool = False) -> int:
+        """The number of the tensor's storage; ``fresh`` where an operator has just returned it."""
+        storage = tensor.untyped_storage()
+        number = self._numbers.get(storage._cdata)
+        if number is None:
+            number = len(self.storages)
+            self._numbers[storage._cdata] = number
+            owner = None if fresh else storage
+            self.storages.append(Storage(number, storage.nbytes(), StorageWeakRef(storage), owner))
+        return number
+
+    def value(self, tensor: torch.Tensor) -> Value:
+        return Value(
+            self.number(tensor),
+            tensor.dtype,
+            tuple(tensor.shape),
+            tensor.stride(),
+            tensor.storage_offset(),
+            tensor.is_conj(),
+            tensor.is_neg(),
+        )
+
+    def _check(self, op: OpOverload, tensor: torch.Tensor, where: tuple[str, int]) -> None:
+        if tensor.layout is not torch.strided:
+            raise fail("accelerator.layout", op=op, where=text(where), layout=tensor.layout)
+        if tensor.is_quantized:
+            raise fail("accelerator.quantized", op=op, where=text(where), dtype=tensor.dtype)
+        if tensor.device != self.device:
+            raise fail("accelerator.device", op=op, where=text(where), device=str(tensor.device))
+        if not torch._C._has_storage(tensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            raise fail("accelerator.no_storage", op=op, where=text(where), kind=type(tensor).__name__)
+
+    # ---- changes --------------------------------------------------------------
+    def _about_to_change(self, tensor: torch.Tensor) -> None:
+        storage = self.storages[self.number(tensor)]
+        if storage.owner is not None:
+            self.snapshots.keep(storage.number, storage.owner, tensor)
+
+    def _after_change(
+        self, op: OpOverload, changed: list[torch.Tensor], sizes: dict[int, int], where: tuple[str, int]
+    ) -> None:
+        for tensor in changed:
+            storage = self.storages[self.number(tensor)]
+            nbytes = tensor.untyped_storage().nbytes()
+            if nbytes == sizes[storage.number]:
+                continue
+            if storage.owner is not None:
+                raise fail("accelerator.resizes", op=op, where=text(where))
+            storage.nbytes = max(storage.nbytes, nbytes)
+
+    def _literal(self, name: str, out: Any, where: tuple[str, int]) -> bool:
+        """Notes memory that holds a literal: ``torch.tensor([1., 2.])`` inside the capture."""
+        if name not in _LITERAL or not isinstance(out, torch.Tensor):
+            return False
+        storage = self.storages[self.number(out)]
+        if storage.owner is not None and not storage.constant:
+            storage.constant = True
+            self.nodes.append(ConstantNode(storage.number, as_bytes(storage.owner).clone(), where))
+        return True
+
+    # ---- the end --------------------------------------------------------------
+    def finish(self) -> Program:
+        nodes = self.random.finish(self.nodes, user_line())
+        changed = set().union(*(n.written for n in nodes if isinstance(n, Node)))
+        # A literal that nothing writes to keeps its content: no node need bring it back.
+        nodes = [n for n in nodes if not isinstance(n, ConstantNode) or n.storage in changed]
+        return Program(nodes, self.storages)
+
+    def put_back(self) -> None:
+        self.snapshots.put_back()
+        self.random.put_back()
+
+
+class CaptureMode(TorchDispatchMode):
+    """Hands every operator below autograd to a Recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        # A wrapper subclass first says what it is made of; what it then runs comes here.
+        if any(is_traceable_wrapper_subclass_type(t) for t in types):
+            return NotImplemented
+        return self.recorder.call(func, args, kwargs or {})

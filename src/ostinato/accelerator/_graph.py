@@ -1,0 +1,220 @@
+"""``ost.accelerator.Graph``: capture once, replay many times."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import Any
+
+import torch
+
+from .._errors import fail
+from ._records import NodeRecord, to_dot
+from ._registry import GraphImplInterface, implementation
+
+_MODES = ("default", "global", "thread_local", "relaxed")
+_pools = itertools.count(1)
+
+
+def graph_pool_handle() -> tuple[int, int]:
+    """A new handle of a memory pool; graphs made with the same handle share their intermediates' memory."""
+    return (0, next(_pools))
+
+
+class Graph:
+    """Records what torch runs on a device, and runs it again without Python.
+
+    Args:
+        keep_graph: if true, ``capture_end`` leaves the recording as it is, and
+            ``instantiate`` (or the first ``replay``) makes it ready to run.
+        pool: a handle from ``graph_pool_handle()`` or another graph's ``pool()``.
+            Graphs of one pool must not be replayed at the same time.
+        capture_error_mode: "default", "global", "thread_local" or "relaxed"; on
+            the CPU a capture belongs to its thread, whatever the mode.
+        device: the device to capture on; by default that of the stream that was
+            entered, if it names an accelerator, else the CPU.
+        numerics: "exact" replays bit for bit what eager gives on as many threads;
+            "fast" may fuse and reassociate.
+
+    A capture has no side effect on tensors or generators; only ``replay`` has.
+    Tensors that were there before are used by address: ``x.copy_(new)`` feeds a
+    graph. Tensors made inside keep their addresses, and every replay writes them.
+
+    Raises:
+        CaptureError: what ran inside cannot be captured; names operator and line.
+        UsageError: an argument has a value that is not taken.
+
+    Example::
+
+        x = torch.zeros(8)
+        g = ost.accelerator.Graph()
+        with g:
+            y = x.sin() + 1
+        x.copy_(torch.arange(8.0))
+        g.replay()  # y is now sin(x) + 1
+    """
+
+    def __init__(
+        self,
+        keep_graph: bool = False,
+        *,
+        pool: tuple[int, int] | None = None,
+        capture_error_mode: str = "default",
+        device: torch.device | str | None = None,
+        numerics: str = "exact",
+    ) -> None:
+        if capture_error_mode not in _MODES:
+            raise fail("accelerator.error_mode", value=capture_error_mode)
+        if numerics not in ("exact", "fast"):
+            raise fail("accelerator.numerics", value=numerics)
+        if pool is not None and not (isinstance(pool, tuple) and len(pool) == 2):
+            raise fail("accelerator.pool", value=pool)
+        self.keep_graph = keep_graph
+        self.graph_pool = pool
+        self.capture_error_mode = capture_error_mode
+        self.device = None if device is None else torch.device(device)
+        self.numerics = numerics
+        self._debug = False
+        self._impl: GraphImplInterface | None = None
+        self._state = "empty"  # then "capturing", "captured" and "ready"
+        self._thread: int | None = None
+
+    # ---- capture --------------------------------------------------------------
+    def capture_begin(self) -> None:
+        """Starts recording on the calling thread. CaptureError where a capture is under way already."""
+        if self._state == "capturing":
+            raise fail("accelerator.nested" if self._thread == threading.get_ident() else "accelerator.busy")
+        if self._state != "empty":
+            raise fail("accelerator.has_graph")
+        device = self.device or _stream_device()
+        impl = implementation(device.type)(self.numerics, self._debug)
+        if self.graph_pool is None:
+            self.graph_pool = graph_pool_handle()
+        impl.capture_begin(self.graph_pool, self.capture_error_mode, device)
+        self._impl = impl
+        self._thread = threading.get_ident()
+        self._state = "capturing"
+
+    def capture_end(self) -> None:
+        """Stops recording; with ``keep_graph=False`` also makes the graph ready to replay."""
+        self._end(failed=False)
+
+    def _end(self, failed: bool) -> None:
+        if self._state != "capturing" or self._impl is None:
+            raise fail("accelerator.not_capturing")
+        if self._thread != threading.get_ident():
+            raise fail("accelerator.busy")
+        self._state = "empty"
+        impl, self._impl = self._impl, None
+        impl.capture_end(failed)
+        if failed:
+            return
+        self._impl = impl
+        self._state = "captured"
+        if not self.keep_graph:
+            self._instantiate(impl)
+
+    def _instantiate(self, impl: GraphImplInterface) -> None:
+        impl.instantiate()
+        self._state = "ready"
+
+    def instantiate(self) -> None:
+        """Makes a graph that was captured with ``keep_graph=True`` ready to replay."""
+        impl = self._captured("instantiate")
+        if self._state == "ready" and not self.keep_graph:
+            raise fail("accelerator.not_kept")
+        if self._state != "ready":
+            self._instantiate(impl)
+
+    def __enter__(self) -> Graph:
+        self.capture_begin()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._end(failed=kind is not None)
+
+    # ---- replay ---------------------------------------------------------------
+    def replay(self) -> None:
+        """Runs the recording once. ReplayError before a capture, or where an operator fails."""
+        impl = self._impl
+        if self._state != "ready" or impl is None:
+            impl = self._captured("replay")
+            self._instantiate(impl)
+        impl.replay()
+
+    def reset(self) -> None:
+        """Forgets the recording, so that the graph can capture again."""
+        if self._state == "capturing":
+            self._end(failed=True)
+        if self._impl is not None:
+            self._impl.reset()
+        self._impl = None
+        self._state = "empty"
+
+    def refresh_weights(self) -> None:
+        """Repacks weights that were written through ``.data`` or NumPy, which no version counter sees."""
+        self._captured("refresh_weights").refresh_weights()
+
+    def pool(self) -> tuple[int, int]:
+        """The handle of this graph's memory pool."""
+        if self.graph_pool is None:
+            self.graph_pool = graph_pool_handle()
+        return self.graph_pool
+
+    def _captured(self, call: str) -> GraphImplInterface:
+        if self._impl is None or self._state == "capturing":
+            raise fail("accelerator.nothing_captured", call=call)
+        return self._impl
+
+    # ---- looking at it --------------------------------------------------------
+    @property
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """A readable record for each captured node, in order."""
+        if self._state == "captured":
+            self.instantiate()
+        return () if self._impl is None or self._state == "capturing" else self._impl.nodes()
+
+    def stats(self) -> dict[str, Any]:
+        """Figures: ``nodes``, ``steps`` by kind, ``python_operators`` left to do, ``pool_bytes``, ``outputs``."""
+        impl = self._captured("stats")
+        if self._state == "captured":
+            self.instantiate()
+        return impl.stats()
+
+    def enable_debug_mode(self) -> None:
+        """Allows ``debug_dump`` after the next capture."""
+        self._debug = True
+
+    def debug_dump(self, path: str | os.PathLike[str]) -> None:
+        """Writes the graph to ``path`` in the Graphviz language."""
+        if not self._debug:
+            raise fail("accelerator.debug_off")
+        self._captured("debug_dump")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(to_dot(self.nodes))
+
+    def __str__(self) -> str:
+        if self._state in ("empty", "capturing"):
+            return f"Graph({self._state})"
+        return "\n".join([f"Graph({self._state}, {len(self.nodes)} nodes)", *map(str, self.nodes)])
+
+
+def _stream_device() -> torch.device:
+    """The device of the stream that the caller entered, else the CPU."""
+    accelerator = torch.accelerator.current_accelerator()
+    if accelerator is not None and torch.accelerator.is_available():
+        from ._registry import _registered
+
+        if accelerator.type in _registered:
+            return accelerator
+    return torch.device("cpu")
+
+
+def is_capturing(stream: torch.Stream | None = None) -> bool:
+    """Whether the calling thread is recording; on the CPU all streams are one."""
+    if stream is not None and stream.device.type != "cpu":
+        return bool(getattr(stream, "is_capturing", lambda: False)())
+    from ._backends.cpu import capturing_graph
+
+    return capturing_graph() is not None

@@ -1,0 +1,123 @@
+"""The recorded program: nodes over numbered storages; a view is a value, not a node."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+Generator = torch.Generator
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Value:
+    """One way to look at a storage: what a strided tensor is, without its memory."""
+
+    storage: int
+    dtype: torch.dtype
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    conj: bool = False
+    neg: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class Storage:
+    """A piece of memory that the program touches.
+
+    ``owner`` keeps memory alive that was there before the capture, or that holds a
+    constant; memory that the captured code made is held by ``ref`` alone, so that
+    what nobody can reach after the capture is known by its death.
+    """
+
+    number: int
+    nbytes: int
+    ref: StorageWeakRef
+    owner: torch.UntypedStorage | None = None
+    constant: bool = False
+
+    @property
+    def external(self) -> bool:
+        return self.owner is not None and not self.constant
+
+    def alive(self) -> torch.UntypedStorage | None:
+        """The memory itself, where anybody still holds it."""
+        if self.owner is not None:
+            return self.owner
+        if self.ref.expired():
+            return None
+        return torch.UntypedStorage._new_with_weak_ptr(self.ref.cdata)
+
+
+@dataclasses.dataclass(slots=True)
+class Node:
+    """A call of an operator; ``args`` and ``kwargs`` hold a Value where a tensor was."""
+
+    op: torch._ops.OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: Any  # the structure that the operator returned, with a Value for each tensor
+    fresh: frozenset[int]  # storages that this node makes
+    written: frozenset[int]  # storages that it changes
+    where: tuple[str, int]  # file and line of the user's code
+    random: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class GeneratorNode:
+    """A change of a generator that no operator made: checkpointing, ``manual_seed``.
+
+    ``save`` keeps the state of the moment under ``point``; ``restore`` brings it
+    back; where ``state`` is given, that is the state to set.
+    """
+
+    generator: Generator
+    point: int
+    action: str  # "save", "restore" or "set"
+    state: torch.Tensor | None
+    where: tuple[str, int]
+
+
+@dataclasses.dataclass(slots=True)
+class ConstantNode:
+    """Fills a storage with what it held when the capture made it."""
+
+    storage: int
+    content: torch.Tensor  # the bytes
+    where: tuple[str, int]
+
+
+AnyNode = Node | GeneratorNode | ConstantNode
+
+
+@dataclasses.dataclass(slots=True)
+class Program:
+    """What one capture recorded, in order."""
+
+    nodes: list[AnyNode]
+    storages: list[Storage]
+
+
+def map_tensors(tree: Any, function: Any, kind: type = torch.Tensor) -> Any:
+    """``tree`` with ``function`` applied to every leaf of type ``kind``; lists and tuples are kept."""
+    if isinstance(tree, kind):
+        return function(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)([map_tensors(item, function, kind) for item in tree])
+    if isinstance(tree, (list, tuple)):
+        return [map_tensors(item, function, kind) for item in tree]
+    return tree
+
+
+def leaves(tree: Any, kind: type = torch.Tensor) -> list[Any]:
+    """Every leaf of type ``kind`` in lists and tuples, left to right."""
+    found: list[Any] = []
+    if isinstance(tree, kind):
+        found.append(tree)
+    elif isinstance(tree, (list, tuple)):
+        for item in tree:
+            found.extend(leaves(item, kind))
+    return found

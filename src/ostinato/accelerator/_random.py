@@ -1,0 +1,100 @@
+"""Follows random generators through a capture.
+
+A generator that moves while an operator runs makes that operator a random node.
+One that moved between two operators was moved by other means, such as the
+recomputation of ``torch.utils.checkpoint`` or ``torch.manual_seed``: such a jump
+becomes a node of its own, so that a replay draws what eager would draw.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._program import AnyNode, GeneratorNode
+
+
+def _state(generator: torch.Generator) -> tuple[bytes, torch.Tensor]:
+    state = generator.get_state()
+    return state.numpy().tobytes(), state
+
+
+class _Track:
+    """One generator: where it stood at each point of the capture."""
+
+    def __init__(self, generator: torch.Generator, at: int) -> None:
+        self.generator = generator
+        self.now, self.first = _state(generator)
+        # state -> (point, index of the node before which it can be saved)
+        self.points: dict[bytes, tuple[int, int]] = {self.now: (0, at)}
+        self.saved: set[int] = set()
+
+    def note(self, index: int) -> None:
+        self.points[self.now] = (len(self.points), index)
+
+
+class RandomTracker:
+    """The generators that a capture has met."""
+
+    def __init__(self) -> None:
+        self._tracks: dict[int, _Track] = {}
+        self._inserts: list[tuple[int, GeneratorNode]] = []
+        self.follow(torch.default_generator, 0)
+
+    def follow(self, generator: torch.Generator, index: int) -> None:
+        if id(generator) not in self._tracks:
+            self._tracks[id(generator)] = _Track(generator, index)
+
+    def before(self, nodes: list[AnyNode], where: tuple[str, int]) -> None:
+        """Notes every generator that moved since the last operator."""
+        for track in self._tracks.values():
+            now, state = _state(track.generator)
+            if now != track.now:
+                self._jump(track, now, state, nodes, where)
+
+    def after(self, index: int) -> bool:
+        """Whether the operator that became node ``index`` moved a generator."""
+        moved = False
+        for track in self._tracks.values():
+            now, _ = _state(track.generator)
+            if now != track.now:
+                track.now = now
+                track.note(index + 1)
+                moved = True
+        return moved
+
+    def _jump(
+        self, track: _Track, now: bytes, state: torch.Tensor, nodes: list[AnyNode], where: tuple[str, int]
+    ) -> None:
+        known = track.points.get(now)
+        if known is None:
+            nodes.append(GeneratorNode(track.generator, 0, "set", state, where))
+        else:
+            point, index = known
+            if point not in track.saved:
+                track.saved.add(point)
+                save = GeneratorNode(track.generator, point, "save", None, where)
+                self._inserts.append((index, save))
+            nodes.append(GeneratorNode(track.generator, point, "restore", None, where))
+        track.now = now
+
+    def finish(self, nodes: list[AnyNode], where: tuple[str, int]) -> list[AnyNode]:
+        """The nodes with every ``save`` put where its state is current."""
+        self.before(nodes, where)
+        merged: list[AnyNode] = list(nodes)
+        for index, save in sorted(self._inserts, key=lambda item: item[0], reverse=True):
+            merged.insert(index, save)
+        return merged
+
+    def put_back(self) -> None:
+        """Sets every generator to where the capture found it."""
+        for track in self._tracks.values():
+            track.generator.set_state(track.first)
+
+
+def generators(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Generator]:
+    """The generators among an operator's arguments."""
+    found = [value for value in kwargs.values() if isinstance(value, torch.Generator)]
+    found += [value for value in args if isinstance(value, torch.Generator)]
+    return found

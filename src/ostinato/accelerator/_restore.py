@@ -1,0 +1,38 @@
+"""Puts back what the captured code changed, so that a capture has no side effect on tensors."""
+
+from __future__ import annotations
+
+import torch
+
+_set_versions = torch._C._autograd._unsafe_set_version_counter
+
+
+class Snapshots:
+    """The memory and the version counters that were there before the capture changed them."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[int, tuple[torch.UntypedStorage, torch.Tensor]] = {}
+        self._versions: dict[int, tuple[torch.Tensor, int]] = {}
+
+    def keep(self, number: int, storage: torch.UntypedStorage, tensor: torch.Tensor) -> None:
+        """Called before ``tensor``, which looks at ``storage``, is changed."""
+        if number not in self._bytes:
+            self._bytes[number] = (storage, as_bytes(storage).clone())
+        if id(tensor) not in self._versions and not tensor.is_inference():
+            self._versions[id(tensor)] = (tensor, tensor._version)
+
+    def put_back(self) -> None:
+        """Restores memory without moving a version counter, and the counters themselves."""
+        for storage, content in self._bytes.values():
+            as_bytes(storage).copy_(content)
+        # Newest first: where two tensors share a counter, the oldest reading is the right one.
+        kept = list(reversed(self._versions.values()))
+        if kept:
+            _set_versions(tuple(t for t, _ in kept), tuple(v for _, v in kept))
+
+
+def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
+    """The memory of ``storage`` as uint8, under a version counter of its own."""
+    with torch.inference_mode(False):
+        empty = torch.empty(0, dtype=torch.uint8, device=storage.device)
+        return empty.set_(storage, 0, (storage.nbytes(),), (1,))  # type: ignore[call-overload,no-any-return]

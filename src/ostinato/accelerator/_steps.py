@@ -1,0 +1,261 @@
+"""Turns a program into steps: native ones wherever the engine has a form, Python ones for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import _native
+from .._errors import fail
+from . import _memory
+from ._encode import Encoder, Refused, dispatchable
+from ._forms import Form, forms
+from ._program import ConstantNode, GeneratorNode, Node, Program, Value, leaves, map_tensors
+from ._restore import as_bytes
+from ._source import text
+
+# Makes memory and puts nothing into it: at replay there is nothing to do.
+_EMPTY = {
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_strided",
+    "aten::empty_permuted",
+    "aten::new_empty",
+    "aten::new_empty_strided",
+}
+
+
+class Arena:
+    """The memory that the intermediates of a graph share, and graphs of one pool with each other."""
+
+    def __init__(self) -> None:
+        self.memory = torch.UntypedStorage(0)
+
+    def of_size(self, nbytes: int) -> torch.UntypedStorage:
+        if self.memory.nbytes() < nbytes:
+            self.memory = torch.empty(nbytes, dtype=torch.uint8).untyped_storage()
+        return self.memory
+
+
+class Tensors:
+    """A tensor for every value of a program, each with the address it has at every replay."""
+
+    def __init__(self, program: Program, arena: Arena) -> None:
+        self.outputs = 0
+        self._made: dict[Value, torch.Tensor] = {}
+        self._memory: dict[int, tuple[torch.UntypedStorage, int]] = {}
+        spans = _memory.lifetimes(program)
+        inside: dict[int, int] = {}
+        for storage in program.storages:
+            if storage.number not in spans:
+                continue
+            alive = storage.alive()
+            if alive is None:
+                inside[storage.number] = storage.nbytes
+            else:
+                self._memory[storage.number] = (alive, 0)
+                self.outputs += storage.owner is None
+        offsets, self.pool_bytes = _memory.plan_offsets(inside, spans)
+        memory = arena.of_size(self.pool_bytes)
+        self._memory.update((number, (memory, offset)) for number, offset in offsets.items())
+
+    def __getitem__(self, value: Value) -> torch.Tensor:
+        tensor = self._made.get(value)
+        if tensor is None:
+            tensor = self._made[value] = self._make(value)
+        return tensor
+
+    def bytes_of(self, number: int, nbytes: int) -> torch.Tensor:
+        memory, offset = self._memory[number]
+        return as_bytes(memory)[offset : offset + nbytes]
+
+    def _make(self, value: Value) -> torch.Tensor:
+        memory, offset = self._memory[value.storage]
+        start = offset // value.dtype.itemsize + value.offset
+        with torch.inference_mode(False), torch.no_grad():
+            tensor = torch.empty(0, dtype=value.dtype)
+            tensor.set_(memory, start, value.sizes, value.strides)  # type: ignore[call-overload]
+            if value.conj:
+                tensor = torch._conj(tensor)
+            if value.neg:
+                tensor = torch._neg_view(tensor)
+        return tensor
+
+
+Step = Callable[[], None]
+
+
+class Builder:
+    """Collects the steps of one program."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+        self.native = _native.ops()
+        self.kinds: dict[str, int] = {"kernel": 0, "shim": 0, "dispatcher": 0, "python": 0, "generator": 0}
+        self.python_operators: dict[str, int] = {}
+        self._values: list[torch.Tensor] = []
+        self._slots: dict[Value, int] = {}
+        # (form, its encoding) per native step and a closure per Python step, in order
+        self._order: list[tuple[Node, list[Any]] | tuple[None, Step]] = []
+        self._saved: dict[tuple[int, int], torch.Tensor] = {}
+
+    # ---- collecting -----------------------------------------------------------
+    def add(self, node: Node | GeneratorNode | ConstantNode) -> None:
+        if isinstance(node, GeneratorNode):
+            self.kinds["generator"] += 1
+            self._order.append((None, self._generator_step(node)))
+        elif isinstance(node, ConstantNode):
+            target = self.tensors.bytes_of(node.storage, node.content.numel())
+            self._copy(target, node.content, node)
+        elif node.op._schema.name in _EMPTY and not node.random:
+            return
+        else:
+            self._call(node)
+
+    def _copy(self, target: torch.Tensor, source: torch.Tensor, node: ConstantNode) -> None:
+        copy = torch.ops.aten.copy_.default
+        call = Node(copy, (target, source), {}, None, frozenset(), frozenset(), node.where)
+        form = Form(copy, {"self": target, "src": source, "non_blocking": False}, [None])
+        self._order.append((call, [("dispatcher", self._encode(form))]))
+
+    def _call(self, node: Node) -> None:
+        candidates: list[Any] = []
+        for form in forms(node):
+            conjugated = any(v.conj or v.neg for v in leaves(list(form.arguments.values()), Value))
+            try:
+                encoded = self._encode(form)
+            except Refused:
+                continue
+            # The shims and our kernels call below the code that resolves a lazy conjugate.
+            if not conjugated:
+                candidates += [("kernel", encoded), ("shim", encoded)]
+            if dispatchable(form.op):
+                candidates.append(("dispatcher", encoded))
+        self._order.append((node, candidates))
+
+    def _encode(self, form: Form) -> list[Any]:
+        encoder = Encoder(self._slot, self._constant_slot)
+        for argument in form.op._schema.arguments:
+            encoder.argument(argument.real_type, form.arguments[argument.name])
+        results: list[int] = []
+        for result in form.results:
+            if isinstance(result, (list, tuple)):
+                results += [-2 - len(result), *(self._slot(v) for v in result)]
+            else:
+                results.append(self._slot(result) if isinstance(result, Value) else -1)
+        schema = form.op._schema
+        return [schema.name, schema.overload_name, encoder.code, encoder.floats, encoder.texts, results]
+
+    def _slot(self, value: Value) -> int:
+        slot = self._slots.get(value)
+        if slot is None:
+            slot = self._slots[value] = self._constant_slot(self.tensors[value])
+        return slot
+
+    def _constant_slot(self, tensor: torch.Tensor) -> int:
+        self._values.append(tensor)
+        return len(self._values) - 1
+
+    # ---- Python steps ---------------------------------------------------------
+    def _generator_step(self, node: GeneratorNode) -> Step:
+        generator, saved, state = node.generator, self._saved, node.state
+        point = (id(generator), node.point)
+        if node.action == "set":
+            return lambda: generator.set_state(state)  # type: ignore[arg-type,func-returns-value]
+        if node.action == "restore":
+            return lambda: generator.set_state(saved[point])  # type: ignore[func-returns-value]
+
+        def save() -> None:
+            saved[point] = generator.get_state()
+
+        return save
+
+    def python_step(self, node: Node) -> Step:
+        """Runs the node as the capture ran it, and copies what it made to where it belongs."""
+        op = node.op
+        args = map_tensors(node.args, self.tensors.__getitem__, Value)
+        kwargs = {k: map_tensors(v, self.tensors.__getitem__, Value) for k, v in node.kwargs.items()}
+        targets = [
+            (i, self.tensors[v])
+            for i, v in enumerate(leaves(node.outputs, Value))
+            if v.storage in node.fresh
+        ]
+
+        def step() -> None:
+            results = leaves(op(*args, **kwargs))
+            for i, target in targets:
+                target.copy_(results[i])
+
+        return step
+
+    # ---- the finished plan ----------------------------------------------------
+    def finish(self) -> Plan:
+        number = self.native.plan_new(self._values)
+        plan = Plan(number, self.native)
+        for node, what in self._order:
+            if node is None:
+                plan.append_python(what)
+                continue
+            for kind, encoded in what:
+                if self.native.plan_add(number, kind, *encoded):
+                    self.kinds[kind] += 1
+                    plan.append_native(node, self.python_step)
+                    break
+            else:
+                self.kinds["python"] += 1
+                name = str(node.op)
+                self.python_operators[name] = self.python_operators.get(name, 0) + 1
+                plan.append_python(self.python_step(node))
+        return plan
+
+
+class Plan:
+    """Segments of native steps, and Python steps between them."""
+
+    def __init__(self, number: int, native: Any) -> None:
+        self._number = number
+        self._native = native
+        self._run = native.plan_run.default
+        self._free = native.plan_free.default
+        self._nodes: list[tuple[Node, Callable[[Node], Step]]] = []
+        self._segments: list[tuple[int, int] | Step] = []
+
+    def append_native(self, node: Node, again: Callable[[Node], Step]) -> None:
+        index = len(self._nodes)
+        self._nodes.append((node, again))
+        last = self._segments[-1] if self._segments else None
+        if isinstance(last, tuple):
+            self._segments[-1] = (last[0], index + 1)
+        else:
+            self._segments.append((index, index + 1))
+
+    def append_python(self, step: Step) -> None:
+        self._segments.append(step)
+
+    def run(self) -> None:
+        """One replay. ReplayError names the node that failed."""
+        for segment in self._segments:
+            if isinstance(segment, tuple):
+                first, last = segment
+                stopped = self._run(self._number, first, last)
+                if stopped != last:
+                    self._explain(stopped)
+            else:
+                segment()
+
+    def _explain(self, index: int) -> None:
+        """Runs a failed step again in Python, for the message that the C interface keeps to itself."""
+        node, again = self._nodes[index]
+        if node.op._schema.name == "aten::copy_":
+            again = self._nodes[index][1]
+        reason = "torch reported an error"
+        try:
+            again(node)()
+        except Exception as error:  # whatever torch raises, the user shall read
+            reason = str(error)
+        raise fail("accelerator.step_failed", op=node.op, where=text(node.where), reason=reason)
+
+    def __del__(self) -> None:
+        self._free(self._number)
