@@ -137,7 +137,7 @@ std::unique_ptr<Step> make_shim(AOTITorchError (*function)(P...), const std::vec
   return std::make_unique<ShimStep<P...>>(function, args, results, values);
 }
 
-enum class Order { kAsSchema, kOutFirst };
+enum class Order { kAsSchema, kOutFirst, kInPlace };
 
 #define OSTINATO_SHIM(operator_name, order, function)                                              \
   if (call.full_name() == operator_name) {                                                         \
@@ -154,7 +154,9 @@ std::vector<const Arg*> arranged(const Call& call, Order order) {
   }
   return args;
 }
-Results shim_results(const Call& call, Order order) { return order == Order::kOutFirst ? Results{} : call.results; }
+Results shim_results(const Call& call, Order order) {
+  return order == Order::kAsSchema ? call.results : Results{};
+}
 
 }  // namespace
 

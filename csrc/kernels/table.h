@@ -3,11 +3,14 @@
 
 #include <cstdint>
 
+#include "kernels/pointwise.h"
+
 namespace ostinato {
 
 struct KernelTable {
-  const char* isa;       // "baseline", "avx2" or "avx512"
-  int vector_bytes;      // width of a register that the kernels use
+  const char* isa;   // "baseline", "avx2" or "avx512"
+  int vector_bytes;  // width of a register that the kernels use
+  PointwiseRow pointwise;
 };
 
 const KernelTable& kernels_baseline();

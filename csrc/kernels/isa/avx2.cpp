@@ -1,9 +1,10 @@
+#include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_avx2() {
-  static const KernelTable table{"avx2", 32};
+  static const KernelTable table{"avx2", 32, &pointwise_row};
   return table;
 }
 

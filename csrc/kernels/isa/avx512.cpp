@@ -1,9 +1,10 @@
+#include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_avx512() {
-  static const KernelTable table{"avx512", 64};
+  static const KernelTable table{"avx512", 64, &pointwise_row};
   return table;
 }
 

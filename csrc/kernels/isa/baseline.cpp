@@ -1,9 +1,10 @@
+#include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_baseline() {
-  static const KernelTable table{"baseline", 16};
+  static const KernelTable table{"baseline", 16, &pointwise_row};
   return table;
 }
 

@@ -26,9 +26,21 @@ def ops() -> Any:
     except OSError as error:
         raise fail("native.unloadable", path=spec.origin, torch=torch.__version__, reason=error) from error
     native = torch.ops.ostinato
+    _keep_lazy_bits()
     if problem := native.isa_problem():
         raise fail("native.isa", problem=problem)
     return native
+
+
+@functools.cache
+def _keep_lazy_bits() -> Any:
+    """Lets a plan hold lazily conjugated tensors; torch would resolve them on the way in."""
+    import torch
+
+    library = torch.library.Library("ostinato", "IMPL")
+    for key in ("Conjugate", "Negative"):
+        library.impl("plan_new", torch.library.fallthrough_kernel, key)
+    return library  # the registration lasts as long as this object
 
 
 def info() -> dict[str, Any]:

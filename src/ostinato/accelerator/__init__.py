@@ -1,5 +1,9 @@
 """Capture once, replay many times: the names of ``torch.accelerator``, on every device."""
 
+from .._errors import (
+    CaptureError as CaptureError,
+    ReplayError as ReplayError,
+)
 from ._graph import (
     Graph as Graph,
     graph_pool_handle as graph_pool_handle,

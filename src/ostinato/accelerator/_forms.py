@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ._program import Node, Value, leaves
+from ._rewrites import REWRITES
 from ._schema import OpOverload
 
 
@@ -39,6 +40,17 @@ def bind(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[
     return bound
 
 
+# Their `out=` form does not do what the plain form does: the output is scratch space of another shape,
+# or LAPACK is called for other things.
+_NO_OUT = {
+    "aten::mse_loss",
+    "aten::smooth_l1_loss",
+    "aten::binary_cross_entropy",
+    "aten::_linalg_svd",
+    "aten::_linalg_eigh",
+}
+# Given a number these do something else than given a tensor of it: `x ** 0.5` is a square root.
+_NUMBER_MATTERS = {"aten::pow", "aten::float_power", "aten::lerp"}
 _FACTORY = ("dtype", "layout", "device", "pin_memory", "memory_format")
 
 
@@ -50,7 +62,7 @@ def _shape_of(arguments: list[Any]) -> list[tuple[str, str]]:
 def out_form(op: OpOverload) -> OpOverload | None:
     """The overload of the same operator that writes its results into tensors it is given."""
     schema = op._schema
-    if schema.is_mutable or not schema.returns:
+    if schema.is_mutable or not schema.returns or schema.name in _NO_OUT:
         return None
     packet = getattr(getattr(torch.ops, op.namespace), schema.name.split("::")[1])
     wanted = _shape_of(schema.arguments)
@@ -69,7 +81,7 @@ def out_form(op: OpOverload) -> OpOverload | None:
 def tensor_form(op: OpOverload) -> OpOverload | None:
     """The overload that takes a tensor where ``op`` takes one Scalar: ``eq.Tensor`` for ``eq.Scalar``."""
     wanted = [(n, t.replace("number", "Tensor")) for n, t in _shape_of(op._schema.arguments)]
-    if wanted == _shape_of(op._schema.arguments):
+    if wanted == _shape_of(op._schema.arguments) or op._schema.name in _NUMBER_MATTERS:
         return None
     packet = getattr(getattr(torch.ops, op.namespace), op._schema.name.split("::")[1])
     for name in packet.overloads():
@@ -122,7 +134,8 @@ def number_as_tensor(number: Any, beside: list[Value]) -> torch.Tensor | None:
 def _without_numbers(form: Form) -> Form | None:
     """The same call with every number for a tensor, and every Scalar, made a tensor."""
     op = tensor_form(form.op) or form.op
-    beside = [v for v in leaves(list(form.arguments.values()), Value) if v not in form.results]
+    outs = {a.name for a in op._schema.arguments if a.is_out}
+    beside = leaves([v for name, v in form.arguments.items() if name not in outs], Value)
     arguments = dict(form.arguments)
     for argument in op._schema.arguments:
         value = arguments[argument.name]
@@ -173,6 +186,9 @@ def forms(node: Node) -> Iterator[Form]:
     if node.op._schema.is_mutable:
         in_place = Form(node.op, arguments, _results(node))
         yield in_place
+        rewritten = _rewritten(in_place)
+        if rewritten is not None:
+            yield rewritten
         without = _without_numbers(in_place)
         if without is not None:
             yield without
@@ -185,12 +201,22 @@ def forms(node: Node) -> Iterator[Form]:
             if without is not None:
                 yield without
         return
-    results = _results(node)
-    plain = Form(node.op, arguments, results)
-    for form in (plain, _without_numbers(plain)):
+    plain = Form(node.op, arguments, _results(node))
+    for form in (plain, _rewritten(plain), _without_numbers(plain)):
         if form is None:
             continue
-        into = _into_outputs(form.op, form.arguments, results)
+        into = _into_outputs(form.op, form.arguments, form.results)
         if into is not None:
             yield into
+            without = _without_numbers(into)
+            if without is not None:
+                yield without
         yield form
+
+
+def _rewritten(form: Form) -> Form | None:
+    schema = form.op._schema
+    name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+    rewrite = REWRITES.get(name)
+    made = rewrite(form.arguments, form.results) if rewrite is not None else None
+    return Form(*made) if made is not None else None

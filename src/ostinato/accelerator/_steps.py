@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .. import _native
-from .._errors import fail
 from . import _memory
 from ._encode import Encoder, Refused, dispatchable
 from ._forms import Form, forms
+from ._plan import Plan, Step
 from ._program import ConstantNode, GeneratorNode, Node, Program, Value, leaves, map_tensors
 from ._restore import as_bytes
-from ._source import text
+
+# A constant up to this size is kept and copied; a larger one is made anew at every replay.
+_CONSTANT_BYTES = 1 << 20
 
 # Makes memory and puts nothing into it: at replay there is nothing to do.
 _EMPTY = {
@@ -84,8 +85,6 @@ class Tensors:
         return tensor
 
 
-Step = Callable[[], None]
-
 
 class Builder:
     """Collects the steps of one program."""
@@ -111,10 +110,23 @@ class Builder:
             self._copy(target, node.content, node)
         elif node.op._schema.name in _EMPTY and not node.random:
             return
+        elif self._is_constant(node):
+            (target,) = leaves(node.outputs, Value)
+            content = node.op(*node.args, **node.kwargs)
+            self._copy(self.tensors[target], content, node)
         else:
             self._call(node)
 
-    def _copy(self, target: torch.Tensor, source: torch.Tensor, node: ConstantNode) -> None:
+    def _is_constant(self, node: Node) -> bool:
+        """Whether ``node`` makes the same small tensor at every replay, from nothing but numbers."""
+        outputs = leaves(node.outputs, Value)
+        if node.random or node.written or len(outputs) != 1:
+            return False
+        inputs = leaves([node.args, list(node.kwargs.values())], Value)
+        size = self.tensors[outputs[0]].nbytes
+        return not inputs and size <= _CONSTANT_BYTES
+
+    def _copy(self, target: torch.Tensor, source: torch.Tensor, node: Node | ConstantNode) -> None:
         copy = torch.ops.aten.copy_.default
         call = Node(copy, (target, source), {}, None, frozenset(), frozenset(), node.where)
         form = Form(copy, {"self": target, "src": source, "non_blocking": False}, [None])
@@ -209,53 +221,3 @@ class Builder:
                 self.python_operators[name] = self.python_operators.get(name, 0) + 1
                 plan.append_python(self.python_step(node))
         return plan
-
-
-class Plan:
-    """Segments of native steps, and Python steps between them."""
-
-    def __init__(self, number: int, native: Any) -> None:
-        self._number = number
-        self._native = native
-        self._run = native.plan_run.default
-        self._free = native.plan_free.default
-        self._nodes: list[tuple[Node, Callable[[Node], Step]]] = []
-        self._segments: list[tuple[int, int] | Step] = []
-
-    def append_native(self, node: Node, again: Callable[[Node], Step]) -> None:
-        index = len(self._nodes)
-        self._nodes.append((node, again))
-        last = self._segments[-1] if self._segments else None
-        if isinstance(last, tuple):
-            self._segments[-1] = (last[0], index + 1)
-        else:
-            self._segments.append((index, index + 1))
-
-    def append_python(self, step: Step) -> None:
-        self._segments.append(step)
-
-    def run(self) -> None:
-        """One replay. ReplayError names the node that failed."""
-        for segment in self._segments:
-            if isinstance(segment, tuple):
-                first, last = segment
-                stopped = self._run(self._number, first, last)
-                if stopped != last:
-                    self._explain(stopped)
-            else:
-                segment()
-
-    def _explain(self, index: int) -> None:
-        """Runs a failed step again in Python, for the message that the C interface keeps to itself."""
-        node, again = self._nodes[index]
-        if node.op._schema.name == "aten::copy_":
-            again = self._nodes[index][1]
-        reason = "torch reported an error"
-        try:
-            again(node)()
-        except Exception as error:  # whatever torch raises, the user shall read
-            reason = str(error)
-        raise fail("accelerator.step_failed", op=node.op, where=text(node.where), reason=reason)
-
-    def __del__(self) -> None:
-        self._free(self._number)

@@ -15,6 +15,7 @@ from .._guard import below_autograd
 from .._program import Program
 from .._records import NodeRecord, records
 from .._registry import GraphImplInterface, register_graph_impl
+from .._repair import repair
 from .._steps import Arena, Builder, Plan, Tensors
 from .._watch import GradientWatch, OptimizerWatch, WatchMode, eager_compile
 
@@ -79,6 +80,7 @@ class CpuGraph(GraphImplInterface):
     def instantiate(self) -> None:
         program = self._program
         assert program is not None
+        repair(program)
         tensors = Tensors(program, _arenas.setdefault(self._pool, Arena()))
         builder = Builder(tensors)
         for node in program.nodes:
