@@ -1,0 +1,67 @@
+"""Programs in files: several methods and variants with shared state in one ``.pt2`` that stock torch opens.
+
+Reading what a file says about itself needs no torch; the rest loads on first use.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ._metadata import (
+    Metadata as Metadata,
+)
+from ._metadata import (
+    MethodInfo as MethodInfo,
+)
+from ._metadata import (
+    StateInfo as StateInfo,
+)
+from ._metadata import (
+    VariantInfo as VariantInfo,
+)
+from ._metadata import (
+    read_metadata as read_metadata,
+)
+
+if TYPE_CHECKING:
+    from ._methods import (
+        Loaded as Loaded,
+    )
+    from ._methods import (
+        Variant as Variant,
+    )
+    from ._methods import (
+        load as load,
+    )
+    from ._methods import (
+        load_methods as load_methods,
+    )
+    from ._methods import (
+        save as save,
+    )
+    from ._methods import (
+        save_methods as save_methods,
+    )
+    from ._session import Report as Report
+    from ._session import Session as Session
+    from ._session import verify as verify
+    from ._stateful import trace_stateful as trace_stateful
+
+_NEEDS_TORCH = {
+    "_methods": ("Loaded", "Variant", "load", "load_methods", "save", "save_methods"),
+    "_session": ("Report", "Session", "verify"),
+    "_stateful": ("trace_stateful",),
+}
+_WHERE = {name: module for module, names in _NEEDS_TORCH.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

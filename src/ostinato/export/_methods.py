@@ -1,0 +1,282 @@
+"""Several methods and variants in one file, sharing weights and state by name."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from .._errors import ArchiveError, ExportError, fail
+from ._atomic import replacing
+from ._build import Builder
+from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
+from ._portable import check_portable
+from ._signature import describe, dtype_name, example
+from ._vet import VettedArchive
+from ._write import write_archive
+
+MAIN = "model"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One program of a method, for one signature of its arguments.
+
+    ``args`` and ``kwargs`` are an example call: on a variant that was loaded
+    from a file, tensors of zeros. ``on_variant_change`` (``"reset"``,
+    ``"carry"`` or None) is the same for all variants of a method, and
+    ``resets`` marks the program that writes the initial state; both are set by
+    `trace_stateful` and end up in the file.
+    """
+
+    program: ExportedProgram
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    on_variant_change: str | None = None
+    resets: bool = False
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The programs of a file: method → variants. Tensors of one name are one object in all of them."""
+
+    methods: dict[str, list[Variant]]
+    metadata: Metadata
+    state: dict[str, torch.Tensor]
+
+
+def save_methods(
+    path: str | os.PathLike[str],
+    methods: Mapping[str, list[Variant]],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    portable: bool = True,
+) -> Metadata:
+    """Write all variants of all methods to one ``.pt2`` file and return what the file says about itself.
+
+    The first variant of ``forward`` (of the first method, where there is no
+    ``forward``) is the program that stock ``torch.export.load(path)`` gives.
+    ``metadata`` may hold ``"source"`` (a dict, such as ``{"name": "vad.jit",
+    "sha256": "…"}``), ``"verification"`` (a dict, such as the report of
+    `verify`), and ``"user"`` (a dict of anything that JSON can hold).
+
+    The file appears whole or not at all: an older one at ``path`` stays intact
+    until the new one is complete and has passed the strict reader.
+
+    Raises ExportError where a program cannot be written: an operator or device
+    that is not portable (with ``portable=True``), weights that are no plain
+    tensors, a state that differs between the programs.
+    """
+    given = dict(metadata or {})
+    unknown = sorted(set(given) - {"source", "verification", "user"})
+    if unknown:
+        raise fail("export.metadata_key", keys=", ".join(unknown))
+    if not os.fspath(path).endswith(".pt2"):
+        raise fail("export.suffix", path=os.fspath(path))
+    plan = _plan(methods)
+    if portable:
+        for method, name, variant in plan:
+            check_portable(variant.program, method if name == MAIN else name)
+    described = _describe(plan, portable, given)
+    programs = {name: variant.program for _, name, variant in plan}
+    with replacing(path) as part:
+        try:
+            write_archive(part, programs, described.to_json())
+        except (TypeError, ValueError) as error:
+            raise fail("export.unwritable", path=os.fspath(path), reason=error) from error
+        _reread(part)
+    return described
+
+
+def _plan(methods: Mapping[str, list[Variant]]) -> list[tuple[str, str, Variant]]:
+    """``(method, name in the archive, variant)``, the main program first."""
+    if not methods or not all(methods.values()):
+        raise fail("export.no_methods")
+    main = "forward" if "forward" in methods else next(iter(methods))
+    plan = []
+    for method in sorted(methods, key=lambda name: name != main):
+        if not method.isidentifier() or not method.isascii():
+            raise fail("export.method_name", method=method)
+        for i, variant in enumerate(methods[method]):
+            name = MAIN if (method, i) == (main, 0) else f"{method}.{i}"
+            plan.append((method, name, _functional(variant)))
+    return plan
+
+
+def _functional(variant: Variant) -> Variant:
+    """The variant with its changes of buffers in the signature, where the graph changes them in place."""
+    for node in variant.program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            program = variant.program.run_decompositions({})
+            return Variant(program, variant.args, variant.kwargs, variant.on_variant_change, variant.resets)
+    return variant
+
+
+def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[str, Any]) -> Metadata:
+    mutated = {name for _, _, variant in plan for name in mutated_buffers(variant.program)}
+    state: dict[str, StateInfo] = {}
+    values: dict[str, torch.Tensor] = {}
+    methods: dict[str, MethodInfo] = {}
+    for method, name, variant in plan:
+        used = [each for each in buffers(variant.program) if each in mutated]
+        for each in used:
+            value = tensor_of(variant.program, each)
+            _agree(each, values.setdefault(each, value), value)
+            initial = "value" if bool(value.ne(0).any()) else "zeros"
+            state[each] = StateInfo(dtype_name(value.dtype), list(value.shape), initial)
+        inputs, outputs = describe(variant.program)
+        info = methods.setdefault(method, MethodInfo([], variant.on_variant_change, variant.resets))
+        info.variants.append(VariantInfo(name, inputs, outputs, used))
+    return Metadata(methods=methods, state=state, portable=portable, torch=torch.__version__, **given)
+
+
+def _agree(name: str, first: torch.Tensor, second: torch.Tensor) -> None:
+    if first is not second and not (
+        first.dtype == second.dtype and first.shape == second.shape and torch.equal(first, second)
+    ):
+        raise fail("export.state_conflict", name=name)
+
+
+def _reread(path: os.PathLike[str]) -> None:
+    """Nothing is put in place that the reader would refuse."""
+    try:
+        with VettedArchive(path) as archive:
+            archive.vet_models()
+            metadata_of(archive)
+    except ArchiveError as error:
+        raise fail("export.not_readable_back", reason=error.message) from None
+
+
+def buffers(program: ExportedProgram) -> list[str]:
+    """The names of all buffers that a program takes."""
+    specs = program.graph_signature.input_specs
+    return [str(spec.target) for spec in specs if spec.kind == InputKind.BUFFER]
+
+
+def mutated_buffers(program: ExportedProgram) -> list[str]:
+    """The names of the buffers that a program changes."""
+    specs = program.graph_signature.output_specs
+    return [str(spec.target) for spec in specs if spec.kind == OutputKind.BUFFER_MUTATION]
+
+
+def tensor_of(program: ExportedProgram, name: str) -> torch.Tensor:
+    """The parameter or buffer of that name, persistent or not."""
+    tensor: torch.Tensor | None = program.state_dict.get(name)
+    if tensor is None:
+        tensor = program.constants[name]
+    return tensor
+
+
+def load_methods(path: str | os.PathLike[str]) -> Loaded:
+    """All programs of a file, checked by the strict reader before torch sees any of it.
+
+    Parameters and state of one name, dtype, shape and value are one tensor
+    object in all programs, so a state that one method writes is the state that
+    another reads. ``state`` maps the names of the state to these tensors, which
+    hold the initial values.
+
+    Raises ArchiveError for a file that is damaged, malicious, or was not
+    written by Ostinato (`load` also reads files of stock torch).
+    """
+    with VettedArchive(path) as archive:
+        metadata = metadata_of(archive)
+        models = archive.vet_models()
+        builder = Builder(archive)
+        methods: dict[str, list[Variant]] = {}
+        state: dict[str, torch.Tensor] = {}
+        for method, info in metadata.methods.items():
+            for each in info.variants:
+                if each.model not in models:
+                    raise fail(
+                        "export.bad_metadata", path=archive.path, what=f"no program named {each.model}"
+                    )
+                program = builder.build(models[each.model])
+                _check_described(archive.path, program, each)
+                args, kwargs = example(each.inputs)
+                methods.setdefault(method, []).append(
+                    Variant(program, args, kwargs, info.on_variant_change, info.resets)
+                )
+                for name in each.state:
+                    state[name] = tensor_of(program, name)
+    return Loaded(methods, metadata, state)
+
+
+def _check_described(path: str, program: ExportedProgram, info: VariantInfo) -> None:
+    try:
+        same = describe(program) == (info.inputs, info.outputs)
+    except ExportError as error:
+        raise fail("export.bad_metadata", path=path, what=f"{info.model}: {error.message}") from None
+    if not same or not set(info.state) <= set(buffers(program)):
+        raise fail("export.bad_metadata", path=path, what=f"the signature or state of {info.model} differs")
+
+
+def load(path: str | os.PathLike[str], method: str = "forward") -> ExportedProgram:
+    """One program of a file: the first variant of ``method``.
+
+    Reads files of `save`, of `save_methods`, and of stock
+    ``torch.export.save`` (then ``method`` must be ``"forward"``). The strict
+    reader checks the file before torch sees any of it: nothing in it is
+    unpickled, and sample inputs in it are left out. Use `load_methods` where
+    several methods must share their state.
+
+    Raises ArchiveError for a damaged or malicious file, for operators that are
+    not registered, and for a method that the file does not hold.
+    """
+    with VettedArchive(path) as archive:
+        models = archive.vet_models()
+        if archive.metadata is not None:
+            known = {
+                name: info.variants[0].model
+                for name, info in metadata_of(archive).methods.items()
+                if info.variants
+            }
+        else:
+            known = {"forward": MAIN if MAIN in models else next(iter(models))}
+        if method not in known or known[method] not in models:
+            raise fail("export.no_such_method", path=archive.path, method=method, known=", ".join(known))
+        return Builder(archive).build(models[known[method]])
+
+
+def save(
+    program_or_module: ExportedProgram | torch.nn.Module,
+    path: str | os.PathLike[str],
+    args: tuple[Any, ...] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    portable: bool = True,
+) -> None:
+    """Write a program, or a module traced on example arguments, to a ``.pt2`` file.
+
+    A module is traced with `trace_stateful`, so state that it keeps in Python
+    attributes between calls is exported as buffers, or refused by name; it is
+    never lost. With ``portable=True`` the file holds operators of torch alone
+    (aten and prims) on the CPU, and any torch 2.11 or later runs it.
+
+    Raises ExportError where the module cannot be traced or the program cannot
+    be written, UsageError where the arguments do not go together.
+    """
+    if isinstance(program_or_module, ExportedProgram):
+        if args is not None or kwargs is not None or dynamic_shapes is not None:
+            raise fail("export.program_with_args")
+        save_methods(path, {"forward": [Variant(copy.copy(program_or_module))]}, portable=portable)
+        return
+    if not isinstance(program_or_module, torch.nn.Module):
+        raise fail("export.not_a_module", kind=type(program_or_module).__name__)
+    if args is None and kwargs is None:
+        raise fail("export.no_args")
+    if isinstance(args, (torch.Tensor, str)):
+        raise fail("export.args_not_tuple", kind=type(args).__name__)
+    from ._stateful import trace_stateful
+
+    calls = [(tuple(args or ()), dict(kwargs or {}))]
+    methods = trace_stateful(
+        program_or_module, {"forward": calls}, dynamic_shapes={"forward": dynamic_shapes}
+    )
+    save_methods(path, methods, portable=portable)

@@ -1,0 +1,95 @@
+"""The container: a zip file whose entries are stored as they are, each once, none outside its folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from types import TracebackType
+
+from ._types import Bad, shown
+
+MAX_ENTRIES = 100_000
+MAX_NAME = 512
+_PART = re.compile(r"[A-Za-z0-9_.\- ]+", re.ASCII)
+
+
+class Zip:
+    """A vetted zip file, open for reading; ``sizes``: name of an entry, less the root → number of bytes."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            total = os.path.getsize(path)
+            self._file = zipfile.ZipFile(path)
+        except OSError:
+            raise
+        except Exception as error:
+            raise Bad(f"not a zip file, or a damaged one ({type(error).__name__})") from None
+        try:
+            self._entries = self._vet(self._file.infolist(), total)
+        except BaseException:
+            self._file.close()
+            raise
+        self.sizes = {name: entry.file_size for name, entry in self._entries.items()}
+
+    @staticmethod
+    def _vet(entries: list[zipfile.ZipInfo], total: int) -> dict[str, zipfile.ZipInfo]:
+        if not 0 < len(entries) <= MAX_ENTRIES:
+            raise Bad(f"{len(entries)} entries; from 1 to {MAX_ENTRIES} are read")
+        root = entries[0].filename.split("/")[0]
+        found: dict[str, zipfile.ZipInfo] = {}
+        end = 0
+        for entry in sorted(entries, key=lambda each: each.header_offset):
+            name = entry.filename
+            _vet_name(name, root)
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+                raise Bad(f"the entry {name} is compressed; entries must be stored as they are")
+            if entry.flag_bits & 0x1:
+                raise Bad(f"the entry {name} is encrypted")
+            if entry.header_offset < end:
+                raise Bad(f"the entry {name} overlaps another")
+            end = entry.header_offset + entry.file_size
+            if end > total:
+                raise Bad(f"the entry {name} is larger than the file")
+            short = name[len(root) + 1 :]
+            if short in found:
+                raise Bad(f"the entry {name} occurs twice")
+            found[short] = entry
+        return found
+
+    def read(self, name: str) -> bytearray:
+        """The bytes of an entry; a fresh ``bytearray`` that the caller may keep and change."""
+        entry = self._entries[name]
+        content = bytearray(entry.file_size)
+        view = memoryview(content)
+        try:
+            with self._file.open(entry) as stream:
+                while view:
+                    count = stream.readinto(view)  # type: ignore[attr-defined]
+                    if not count:
+                        raise Bad(f"the entry {name} ends too early")
+                    view = view[count:]
+                if stream.read(1):  # the checksum is compared at the end of the entry
+                    raise Bad(f"the entry {name} is longer than it says")
+        except Bad:
+            raise
+        except Exception as error:
+            raise Bad(f"the entry {name} is damaged ({type(error).__name__})") from None
+        return content
+
+    def __enter__(self) -> Zip:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _vet_name(name: str, root: str) -> None:
+    parts = name.split("/")
+    if len(name) > MAX_NAME or len(parts) < 2 or parts[0] != root:
+        raise Bad(f"the entry {shown(name)} does not lie in the folder {shown(root)}")
+    for part in parts:
+        if part in ("", ".", "..") or not _PART.fullmatch(part):
+            raise Bad(f"the entry {shown(name)} has a name that no archive needs")
