@@ -46,6 +46,8 @@ _NO_OUT = {
     "aten::mse_loss",
     "aten::smooth_l1_loss",
     "aten::binary_cross_entropy",
+    "aten::soft_margin_loss",
+    "aten::huber_loss",
     "aten::_linalg_svd",
     "aten::_linalg_eigh",
 }
