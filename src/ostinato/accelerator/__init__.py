@@ -9,6 +9,8 @@ from ._graph import (
     graph_pool_handle as graph_pool_handle,
     is_capturing as is_capturing,
 )
+from ._graphed import graphed as graphed
+from ._make_graphed import make_graphed_callables as make_graphed_callables
 from ._registry import (
     GraphImplInterface as GraphImplInterface,
     register_graph_impl as register_graph_impl,

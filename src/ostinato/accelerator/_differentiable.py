@@ -1,0 +1,100 @@
+"""A forward graph and a backward graph, joined by an autograd function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ._graph import Graph
+
+
+class DifferentiableGraph:
+    """``function`` captured once forward and once backward.
+
+    Args:
+        function: called with ``inputs`` alone; returns tensors in any structure.
+        inputs: its tensor inputs, used by address.
+        parameters: tensors that it closes over and that get gradients.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        inputs: Sequence[torch.Tensor],
+        parameters: Sequence[torch.Tensor],
+        pool: tuple[int, int],
+        numerics: str,
+        allow_unused: bool,
+    ) -> None:
+        self._inputs = tuple(inputs)
+        self.parameters = tuple(parameters)
+        self._forward = Graph(pool=pool, numerics=numerics)
+        with torch.enable_grad(), self._forward:
+            outputs = function(*self._inputs)
+        leaves, self._structure = pytree.tree_flatten(outputs)
+        self._outputs = leaves
+        differentiable = [o for o in leaves if isinstance(o, torch.Tensor) and o.requires_grad]
+        self._positions = [i for i, o in enumerate(leaves) if isinstance(o, torch.Tensor) and o.requires_grad]
+        sources = [t for t in (*self._inputs, *self.parameters) if t.requires_grad]
+        self._grad_outputs = [torch.zeros_like(o) for o in differentiable]
+        self._backward = Graph(pool=pool, numerics=numerics)
+        with self._backward:
+            grads = torch.autograd.grad(differentiable, sources, self._grad_outputs, allow_unused=allow_unused)
+        given = iter(grads)
+        self._grads = [next(given) if t.requires_grad else None for t in (*self._inputs, *self.parameters)]
+        # The outputs' own autograd graph has served: replays give values to the same memory.
+        self._outputs = [o.detach() if isinstance(o, torch.Tensor) else o for o in leaves]
+        self._function = _function_of(self)
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        """Replays on ``inputs``; gradients flow to them and to the parameters."""
+        results = self._function.apply(*inputs, *self.parameters)  # type: ignore[attr-defined]
+        given = iter(results)
+        leaves = [next(given) if isinstance(o, torch.Tensor) else o for o in self._outputs]
+        return pytree.tree_unflatten(leaves, self._structure)
+
+    def run_forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        feed(self._inputs, inputs)
+        self._forward.replay()
+        return tuple(o.detach() for o in self._outputs if isinstance(o, torch.Tensor))
+
+    def run_backward(self, grads: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
+        tensors = [i for i, o in enumerate(self._outputs) if isinstance(o, torch.Tensor)]
+        wanted = [grads[tensors.index(position)] for position in self._positions]
+        for static, grad in zip(self._grad_outputs, wanted, strict=True):
+            if grad is None:
+                static.zero_()
+            else:
+                static.copy_(grad)
+        self._backward.replay()
+        return tuple(g if g is None else g.detach().clone() for g in self._grads)
+
+
+def feed(static: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> None:
+    """Copies what was given to where the graph reads it."""
+    with torch.no_grad():
+        for target, source in zip(static, given, strict=True):
+            if target.data_ptr() != source.data_ptr():
+                target.copy_(source)
+
+
+def _function_of(graph: DifferentiableGraph) -> type[torch.autograd.Function]:
+    count = len(graph._inputs)
+
+    class Replay(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            results = graph.run_forward(tensors[:count])
+            fixed = [r for i, r in enumerate(results) if not r.is_floating_point() and not r.is_complex()]
+            ctx.mark_non_differentiable(*fixed)
+            return results
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
+            return graph.run_backward(grads)
+
+    return Replay

@@ -1,0 +1,172 @@
+"""``graphed``: a callable that captures itself once per input signature and replays from then on."""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .._errors import fail
+from ._differentiable import DifferentiableGraph, feed
+from ._graph import Graph, graph_pool_handle
+from ._signature import flatten, of_leaf, of_modes, unflatten
+
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+
+
+class _Inference:
+    """A captured call that no gradient flows through."""
+
+    def __init__(self, function: Callable[..., Any], leaves: list[Any], structure: Any, numerics: str) -> None:
+        self._static = [_stand_in(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+        self._tensors = [x for x in self._static if isinstance(x, torch.Tensor)]
+        args, kwargs = unflatten(self._static, structure)
+        self._graph = Graph(numerics=numerics)
+        with self._graph:
+            self._outputs = function(*args, **kwargs)
+
+    def __call__(self, tensors: list[torch.Tensor], copy: bool) -> Any:
+        feed(self._tensors, tensors)
+        self._graph.replay()
+        if not copy:
+            return self._outputs
+        return pytree.tree_map_only(torch.Tensor, torch.clone, self._outputs)
+
+
+class _Training:
+    """A captured call with a backward."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        leaves: list[Any],
+        structure: Any,
+        parameters: list[torch.Tensor],
+        numerics: str,
+    ) -> None:
+        tensors = [_stand_in(x) for x in leaves if isinstance(x, torch.Tensor)]
+
+        def call(*given: torch.Tensor) -> Any:
+            supply = iter(given)
+            filled = [next(supply) if isinstance(x, torch.Tensor) else x for x in leaves]
+            args, kwargs = unflatten(filled, structure)
+            return function(*args, **kwargs)
+
+        self._graph = DifferentiableGraph(call, tensors, parameters, graph_pool_handle(), numerics, True)
+
+    def __call__(self, tensors: list[torch.Tensor], copy: bool) -> Any:
+        outputs = self._graph(*tensors)
+        if not copy:
+            return outputs
+        return pytree.tree_map_only(torch.Tensor, torch.clone, outputs)
+
+
+def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
+    """Memory of the graph's own that looks like ``tensor``."""
+    with torch.inference_mode(False), torch.no_grad():
+        copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+        copy.copy_(tensor)
+    return copy.requires_grad_(tensor.requires_grad)
+
+
+class Graphed:
+    """What ``graphed`` returns; call it like the function or module that it holds.
+
+    ``graphs`` is the number of graphs held; ``clear()`` drops them.
+    """
+
+    def __init__(self, function: Callable[..., Any], numerics: str, max_graphs: int, copy_outputs: bool) -> None:
+        if numerics not in ("exact", "fast"):
+            raise fail("accelerator.numerics", value=numerics)
+        self._function = function
+        self._module = function if isinstance(function, torch.nn.Module) else None
+        self._modules = list(self._module.modules()) if self._module is not None else []
+        self._numerics = numerics
+        self._max_graphs = max_graphs
+        self._copy_outputs = copy_outputs
+        self._captured: collections.OrderedDict[Any, _Inference | _Training] = collections.OrderedDict()
+        if self._module is None:
+            functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten(args, kwargs)
+        key = (
+            str(structure) if not isinstance(structure, int) else structure,
+            *map(of_leaf, leaves),
+            of_modes(),
+            tuple(m.training for m in self._modules),
+        )
+        call = self._captured.get(key)
+        if call is None:
+            call = self._captured[key] = self._capture(leaves, structure)
+            while len(self._captured) > self._max_graphs:
+                self._captured.popitem(last=False)
+        else:
+            self._captured.move_to_end(key)
+        return call([x for x in leaves if isinstance(x, torch.Tensor)], self._copy_outputs)
+
+    def _capture(self, leaves: list[Any], structure: Any) -> _Inference | _Training:
+        parameters = self._parameters(leaves)
+        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(t.requires_grad for t in (*parameters, *tensors)):
+            return _Training(self._function, leaves, structure, parameters, self._numerics)
+        return _Inference(self._function, leaves, structure, self._numerics)
+
+    def _parameters(self, leaves: list[Any]) -> list[torch.Tensor]:
+        modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
+        if self._module is not None:
+            modules.append(self._module)
+        return [p for m in modules for p in m.parameters() if p.requires_grad]
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Binds like a function, so that a method can be graphed."""
+        return self if instance is None else functools.partial(self, instance)
+
+    @property
+    def graphs(self) -> int:
+        return len(self._captured)
+
+    def clear(self) -> None:
+        """Drops every graph; the next calls capture anew."""
+        self._captured.clear()
+
+
+@overload
+def graphed(fn: Callable[..., Any], *, numerics: str = ..., max_graphs: int = ..., copy_outputs: bool = ...) -> Graphed: ...
+@overload
+def graphed(
+    fn: None = None, *, numerics: str = ..., max_graphs: int = ..., copy_outputs: bool = ...
+) -> Callable[[Callable[..., Any]], Graphed]: ...
+
+
+def graphed(
+    fn: Callable[..., Any] | None = None,
+    *,
+    numerics: str = "fast",
+    max_graphs: int = 16,
+    copy_outputs: bool = True,
+) -> Any:
+    """Captures ``fn`` once per input signature, and replays it from then on.
+
+    Args:
+        fn: a function or an nn.Module; left out, ``graphed`` is a decorator.
+        numerics: as for ``Graph``.
+        max_graphs: how many graphs are held; the one used least recently goes first.
+        copy_outputs: if false, calls return the graph's own output tensors, which
+            the next call with the same signature overwrites.
+
+    The signature is the shapes, dtypes, strides and ``requires_grad`` of the tensors,
+    the values of all other arguments, grad mode, autocast and the training flags.
+    Gradients flow to the inputs and, for a module, to its parameters.
+
+    Raises:
+        UsageError: an argument cannot be part of a signature.
+        CaptureError: the callable does what cannot be captured.
+    """
+    if fn is None:
+        return functools.partial(graphed, numerics=numerics, max_graphs=max_graphs, copy_outputs=copy_outputs)
+    return Graphed(fn, numerics, max_graphs, copy_outputs)

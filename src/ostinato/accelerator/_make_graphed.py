@@ -1,0 +1,95 @@
+"""``make_graphed_callables``: the same call as torch.cuda's, on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .._errors import fail
+from ._differentiable import DifferentiableGraph
+from ._graph import graph_pool_handle
+
+
+def make_graphed_callables(
+    callables: Any,
+    sample_args: Any,
+    num_warmup_iters: int = 3,
+    allow_unused_input: bool = False,
+    pool: tuple[int, int] | None = None,
+) -> Any:
+    """Graphed versions of ``callables``, each with a forward and a backward graph.
+
+    Args:
+        callables: a function or nn.Module, or a tuple of them that run in this order.
+            A module is returned itself, its ``forward`` replayed while its training
+            flag is what it was at capture.
+        sample_args: for each callable a tuple of tensors (in any structure) with the
+            shapes, dtypes and ``requires_grad`` of the real ones; they become the
+            graph's static inputs.
+        num_warmup_iters: eager calls before the capture.
+        allow_unused_input: whether an input may have no gradient.
+        pool: a pool handle to share.
+
+    Returns graphed callables in the same structure. The tensors that they return
+    are overwritten by the next call.
+
+    Raises:
+        UsageError: the sample arguments are not one tuple of tensors a callable.
+        CaptureError: a callable does what cannot be captured.
+    """
+    single = not isinstance(callables, tuple)
+    functions = (callables,) if single else callables
+    samples = (sample_args,) if single else sample_args
+    if len(functions) != len(samples):
+        what = f"have {len(samples)} entries for {len(functions)} callables"
+        raise fail("accelerator.graphed_grad", what=what, hint="pass one tuple of arguments a callable")
+    pool = pool or graph_pool_handle()
+    made = tuple(
+        _make_one(f, args, num_warmup_iters, allow_unused_input, pool)
+        for f, args in zip(functions, samples, strict=True)
+    )
+    return made[0] if single else made
+
+
+def _make_one(
+    function: Any, args: Any, warmups: int, allow_unused: bool, pool: tuple[int, int]
+) -> Callable[..., Any]:
+    leaves, structure = pytree.tree_flatten(tuple(args))
+    if not all(isinstance(x, torch.Tensor) for x in leaves):
+        hint = "bind everything else beforehand, for example with functools.partial"
+        raise fail("accelerator.graphed_grad", what="are not all tensors", hint=hint)
+    module = function if isinstance(function, torch.nn.Module) else None
+    parameters = [p for p in module.parameters() if p.requires_grad] if module is not None else []
+    target = module.forward if module is not None else function
+
+    def call(*tensors: torch.Tensor) -> Any:
+        return target(*pytree.tree_unflatten(list(tensors), structure))
+
+    for _ in range(warmups):
+        outputs = [o for o in pytree.tree_leaves(call(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad]
+        sources = [t for t in (*leaves, *parameters) if t.requires_grad]
+        if outputs and sources:
+            torch.autograd.grad(outputs, sources, [torch.zeros_like(o) for o in outputs], allow_unused=allow_unused)
+    graph = DifferentiableGraph(call, leaves, parameters, pool, "exact", allow_unused)
+
+    def replay(*given: Any) -> Any:
+        tensors, got = pytree.tree_flatten(given)
+        if got != structure:
+            hint = "call it with arguments of the structure it was made with"
+            raise fail("accelerator.graphed_grad", what="differ in structure from these", hint=hint)
+        return graph(*tensors)
+
+    return replay if module is None else _replace_forward(module, replay)
+
+
+def _replace_forward(module: torch.nn.Module, replay: Callable[..., Any]) -> torch.nn.Module:
+    eager, training = module.forward, module.training
+
+    def forward(*args: Any) -> Any:
+        return replay(*args) if module.training is training else eager(*args)
+
+    module.forward = forward  # type: ignore[method-assign]
+    return module
