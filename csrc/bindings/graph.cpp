@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "graph/packed_step.h"
 #include "graph/plan.h"
 
 namespace {
@@ -64,6 +65,9 @@ bool plan_add(int64_t number, std::string kind, std::string name, std::string ov
   std::unique_ptr<Step> step;
   if (kind == "kernel") {
     step = ostinato::kernel_step(call, plan->values());
+  } else if (kind == "packed_exact" || kind == "packed_fast") {
+    const auto numerics = kind == "packed_fast" ? ostinato::Numerics::kFast : ostinato::Numerics::kExact;
+    step = ostinato::packed_step(call, plan->values(), numerics);
   } else if (kind == "shim") {
     step = ostinato::shim_step(call, plan->values());
   } else if (kind == "dispatcher") {
@@ -80,6 +84,8 @@ int64_t plan_run(int64_t number, int64_t first, int64_t last) {
   return plan->run(first, last);
 }
 
+void plan_refresh(int64_t number) { plans().get(number)->refresh(); }
+
 void plan_free(int64_t number) { plans().drop(number); }
 
 }  // namespace
@@ -90,6 +96,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
       "plan_add(int plan, str kind, str name, str overload, int[] code, float[] floats, str[] texts, "
       "int[] results) -> bool");
   m.def("plan_run(int plan, int first, int last) -> int");
+  m.def("plan_refresh(int plan) -> ()");
   m.def("plan_free(int plan) -> ()");
 }
 
@@ -97,5 +104,6 @@ STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_new", TORCH_BOX(&plan_new));
   m.impl("plan_add", TORCH_BOX(&plan_add));
   m.impl("plan_run", TORCH_BOX(&plan_run));
+  m.impl("plan_refresh", TORCH_BOX(&plan_refresh));
   m.impl("plan_free", TORCH_BOX(&plan_free));
 }

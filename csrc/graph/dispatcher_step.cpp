@@ -1,5 +1,8 @@
 #include <torch/csrc/stable/version.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "graph/step.h"
 
 namespace ostinato {
@@ -57,9 +60,40 @@ class DispatcherStep final : public Step {
 
 std::unique_ptr<Step> dispatcher_step(Call call) { return std::make_unique<DispatcherStep>(std::move(call)); }
 
+namespace {
+
+// Where both tensors are plain memory of the same kind, their bytes; else -1.
+int64_t plain_bytes(AtenTensorHandle a, AtenTensorHandle b) {
+  bool a_plain = false, b_plain = false;
+  int32_t a_dtype = 0, b_dtype = 0;
+  int64_t a_count = 0, b_count = 0;
+  aoti_torch_is_contiguous(a, &a_plain);
+  aoti_torch_is_contiguous(b, &b_plain);
+  aoti_torch_get_dtype(a, &a_dtype);
+  aoti_torch_get_dtype(b, &b_dtype);
+  aoti_torch_get_numel(a, &a_count);
+  aoti_torch_get_numel(b, &b_count);
+  if (!a_plain || !b_plain || a_dtype != b_dtype || a_count != b_count) return -1;
+  return a_count * static_cast<int64_t>(aoti_torch_dtype_element_size(a_dtype));
+}
+
+constexpr int64_t kDirectCopy = 1 << 16;  // bytes; a larger copy is worth torch's threads
+
+}  // namespace
+
 bool store(Handle result, int64_t slot, const Values& values) {
   if (slot < 0) return true;
-  return aoti_torch_copy_(values[slot].get(), result.get(), 0) == AOTI_TORCH_SUCCESS;
+  const AtenTensorHandle target = values[slot].get();
+  const int64_t bytes = plain_bytes(target, result.get());
+  if (bytes >= 0 && bytes <= kDirectCopy) {
+    void *to = nullptr, *from = nullptr;
+    if (aoti_torch_get_data_ptr(target, &to) == AOTI_TORCH_SUCCESS &&
+        aoti_torch_get_data_ptr(result.get(), &from) == AOTI_TORCH_SUCCESS) {
+      if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+      return true;
+    }
+  }
+  return aoti_torch_copy_(target, result.get(), 0) == AOTI_TORCH_SUCCESS;
 }
 
 }  // namespace ostinato

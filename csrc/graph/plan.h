@@ -16,6 +16,10 @@ class Plan {
   void add(std::unique_ptr<Step> step) { steps_.push_back(std::move(step)); }
   int64_t size() const { return static_cast<int64_t>(steps_.size()); }
 
+  void refresh() const {
+    for (const auto& step : steps_) step->refresh();
+  }
+
   // Runs steps [first, last). Returns last, or the number of the step that failed.
   int64_t run(int64_t first, int64_t last) const {
     for (int64_t i = first; i < last; ++i) {

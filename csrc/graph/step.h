@@ -14,6 +14,8 @@ class Step {
   virtual ~Step() = default;
   // False where torch reported an error; the caller runs the step again in Python for its message.
   virtual bool run(const Values& values) = 0;
+  // Packs weights anew after they have changed.
+  virtual void refresh() {}
 };
 
 // Where each result of a call goes: a value number, or -1 for a result that nobody reads

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/contraction.h"
 #include "kernels/pointwise.h"
 
 namespace ostinato {
@@ -11,6 +12,7 @@ struct KernelTable {
   const char* isa;   // "baseline", "avx2" or "avx512"
   int vector_bytes;  // width of a register that the kernels use
   PointwiseRow pointwise;
+  Contraction contraction;
 };
 
 const KernelTable& kernels_baseline();

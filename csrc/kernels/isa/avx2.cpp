@@ -1,10 +1,11 @@
+#include "kernels/generic/contraction.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_avx2() {
-  static const KernelTable table{"avx2", 32, &pointwise_row};
+  static const KernelTable table{"avx2", 32, &pointwise_row, &contraction};
   return table;
 }
 

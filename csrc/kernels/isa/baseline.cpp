@@ -1,10 +1,11 @@
+#include "kernels/generic/contraction.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_baseline() {
-  static const KernelTable table{"baseline", 16, &pointwise_row};
+  static const KernelTable table{"baseline", 16, &pointwise_row, &contraction};
   return table;
 }
 

@@ -97,8 +97,10 @@ class Recorder:
         if number is None:
             number = len(self.storages)
             self._numbers[storage._cdata] = number
-            owner = None if fresh else storage
-            self.storages.append(Storage(number, storage.nbytes(), StorageWeakRef(storage), owner))
+            made = Storage(number, storage.nbytes(), StorageWeakRef(storage))
+            if not fresh:
+                made.owner, made.seen = storage, tensor
+            self.storages.append(made)
         return number
 
     def value(self, tensor: torch.Tensor) -> Value:

@@ -148,6 +148,8 @@ class Encoder:
         }
         if kind == "GeneratorType" and value is None:
             self.code.append(_NONE)
+        elif kind in codes and isinstance(value, int):  # a schema's own default is the number behind the name
+            self._int(value)
         elif kind not in codes:
             raise Refused(f"an argument of {kind}")
         else:

@@ -156,6 +156,10 @@ class Graph:
         """Repacks weights that were written through ``.data`` or NumPy, which no version counter sees."""
         self._captured("refresh_weights").refresh_weights()
 
+    def _freeze(self) -> None:
+        """For the loader of deployed files, whose weights nobody holds: replays look at no version counter."""
+        self._captured("freeze").freeze()
+
     def pool(self) -> tuple[int, int]:
         """The handle of this graph's memory pool."""
         if self.graph_pool is None:

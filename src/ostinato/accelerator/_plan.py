@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .._errors import fail
 from ._program import Node
 from ._source import text
@@ -17,8 +19,11 @@ class Plan:
 
     def __init__(self, number: int, native: Any) -> None:
         self._number = number
-        self._run = native.plan_run.default
+        # The bound C function: an OpOverload's own call costs as much as a small step.
+        self._run = native.plan_run.default._op
         self._free = native.plan_free.default
+        self._refresh = native.plan_refresh.default
+        self._weights: list[tuple[torch.Tensor, int]] = []  # packed weights and their versions
         self._nodes: list[tuple[Node, Callable[[Node], Step]]] = []
         self._segments: list[tuple[int, int] | Step] = []
 
@@ -35,8 +40,27 @@ class Plan:
     def append_python(self, step: Step) -> None:
         self._segments.append(step)
 
+    def watch(self, weights: list[torch.Tensor | None]) -> None:
+        """Packs these anew when their version counter has moved. Inference tensors have none."""
+        for weight in weights:
+            if weight is not None and not weight.is_inference():
+                self._weights.append((weight, weight._version))
+
+    def freeze(self) -> None:
+        """No weight changes any more: replays stop looking."""
+        self._weights = []
+
+    def refresh(self) -> None:
+        """Packs all weights anew."""
+        self._refresh(self._number)
+        self._weights = [(weight, weight._version) for weight, _ in self._weights]
+
     def run(self) -> None:
         """One replay. ReplayError names the node that failed."""
+        for weight, version in self._weights:
+            if weight._version != version:
+                self.refresh()
+                break
         for segment in self._segments:
             if isinstance(segment, tuple):
                 at, last = segment

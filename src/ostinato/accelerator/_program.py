@@ -38,6 +38,7 @@ class Storage:
     ref: StorageWeakRef
     owner: torch.UntypedStorage | None = None
     constant: bool = False
+    seen: torch.Tensor | None = None  # through which the program met it: its version counter tells of changes
 
     @property
     def external(self) -> bool:

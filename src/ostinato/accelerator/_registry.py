@@ -53,6 +53,10 @@ class GraphImplInterface(abc.ABC):
         """Repacks weights that were written where no version counter saw it."""
         return None
 
+    def freeze(self) -> None:
+        """Told that no weight will change any more, so that replays need not look."""
+        return None
+
     def nodes(self) -> tuple[Any, ...]:
         """A readable record for each captured node."""
         return ()

@@ -11,11 +11,14 @@ from . import _memory
 from ._encode import Encoder, Refused, dispatchable
 from ._forms import Form, forms
 from ._plan import Plan, Step
-from ._program import ConstantNode, GeneratorNode, Node, Program, Value, leaves, map_tensors
+from ._program import ConstantNode, GeneratorNode, Node, Program, Storage, Value, leaves, map_tensors
 from ._restore import as_bytes
 
 # A constant up to this size is kept and copied; a larger one is made anew at every replay.
 _CONSTANT_BYTES = 1 << 20
+
+# Operators with a packed form, and which of their arguments is the weight.
+_WEIGHT = {"aten::convolution": "weight", "aten::mm": "mat2", "aten::addmm": "mat2"}
 
 # Makes memory and puts nothing into it: at replay there is nothing to do.
 _EMPTY = {
@@ -89,14 +92,18 @@ class Tensors:
 class Builder:
     """Collects the steps of one program."""
 
-    def __init__(self, tensors: Tensors) -> None:
+    def __init__(self, program: Program, tensors: Tensors, numerics: str) -> None:
+        self.program = program
         self.tensors = tensors
         self.native = _native.ops()
-        self.kinds: dict[str, int] = {"kernel": 0, "shim": 0, "dispatcher": 0, "python": 0, "generator": 0}
+        # Cheapest first: a step is of the first kind that has a form for its node.
+        self._native_kinds = (f"packed_{numerics}", "kernel", "shim", "dispatcher")
+        self._written = {n for node in program.nodes if isinstance(node, Node) for n in node.written}
+        self.kinds = dict.fromkeys(("packed", "kernel", "shim", "dispatcher", "python", "generator"), 0)
         self.python_operators: dict[str, int] = {}
         self._values: list[torch.Tensor] = []
         self._slots: dict[Value, int] = {}
-        # (form, its encoding) per native step and a closure per Python step, in order
+        # In order: a node with the native calls that can do it, or a Python step.
         self._order: list[tuple[Node, list[Any]] | tuple[None, Step]] = []
         self._saved: dict[tuple[int, int], torch.Tensor] = {}
 
@@ -130,10 +137,10 @@ class Builder:
         copy = torch.ops.aten.copy_.default
         call = Node(copy, (target, source), {}, None, frozenset(), frozenset(), node.where)
         form = Form(copy, {"self": target, "src": source, "non_blocking": False}, [None])
-        self._order.append((call, [("dispatcher", self._encode(form))]))
+        self._order.append((call, [("dispatcher", self._encode(form), [])]))
 
     def _call(self, node: Node) -> None:
-        candidates: list[Any] = []
+        by_kind: dict[str, list[Any]] = {kind: [] for kind in self._native_kinds}
         for form in forms(node):
             conjugated = any(v.conj or v.neg for v in leaves(list(form.arguments.values()), Value))
             try:
@@ -142,10 +149,23 @@ class Builder:
                 continue
             # The shims and our kernels call below the code that resolves a lazy conjugate.
             if not conjugated:
-                candidates += [("kernel", encoded), ("shim", encoded)]
+                if self._weights_of(form):
+                    by_kind[self._native_kinds[0]].append((encoded, self._weights_of(form)))
+                by_kind["kernel"].append((encoded, []))
+                by_kind["shim"].append((encoded, []))
             if dispatchable(form.op):
-                candidates.append(("dispatcher", encoded))
-        self._order.append((node, candidates))
+                by_kind["dispatcher"].append((encoded, []))
+        ordered = [(kind, *what) for kind, whats in by_kind.items() for what in whats]
+        self._order.append((node, ordered))
+
+    def _weights_of(self, form: Form) -> list[Storage]:
+        """The storage of the weights that a packed step may keep a copy of, where nothing in the program writes it."""
+        name = _WEIGHT.get(form.op._schema.name)
+        value = form.arguments.get(name) if name is not None else None
+        if not isinstance(value, Value):
+            return []
+        storage = self.program.storages[value.storage]
+        return [storage] if storage.owner is not None and storage.number not in self._written else []
 
     def _encode(self, form: Form) -> list[Any]:
         encoder = Encoder(self._slot, self._constant_slot)
@@ -210,10 +230,11 @@ class Builder:
             if node is None:
                 plan.append_python(what)
                 continue
-            for kind, encoded in what:
+            for kind, encoded, weights in what:
                 if self.native.plan_add(number, kind, *encoded):
-                    self.kinds[kind] += 1
+                    self.kinds[kind.partition("_")[0]] += 1
                     plan.append_native(node, self.python_step)
+                    plan.watch([s.seen for s in weights])
                     break
             else:
                 self.kinds["python"] += 1

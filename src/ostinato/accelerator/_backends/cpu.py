@@ -35,6 +35,7 @@ class CpuGraph(GraphImplInterface):
         self._records: tuple[NodeRecord, ...] = ()
         self._stats: dict[str, Any] = {}
         self._replaying = threading.Lock()
+        self._below = below_autograd()  # one object for all replays: making it costs as much as a small step
 
     # ---- capture --------------------------------------------------------------
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
@@ -82,7 +83,7 @@ class CpuGraph(GraphImplInterface):
         assert program is not None
         repair(program)
         tensors = Tensors(program, _arenas.setdefault(self._pool, Arena()))
-        builder = Builder(tensors)
+        builder = Builder(program, tensors, self.numerics)
         for node in program.nodes:
             builder.add(node)
         self._plan = builder.finish()
@@ -106,7 +107,7 @@ class CpuGraph(GraphImplInterface):
         if not self._replaying.acquire(blocking=False):
             raise fail("accelerator.replayed_elsewhere")
         try:
-            with below_autograd():
+            with self._below:
                 plan.run()
         finally:
             self._replaying.release()
@@ -116,6 +117,14 @@ class CpuGraph(GraphImplInterface):
         self._program = None
         self._records = ()
         self._stats = {}
+
+    def refresh_weights(self) -> None:
+        if self._plan is not None:
+            self._plan.refresh()
+
+    def freeze(self) -> None:
+        if self._plan is not None:
+            self._plan.freeze()
 
     def nodes(self) -> tuple[NodeRecord, ...]:
         return self._records

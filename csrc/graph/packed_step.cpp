@@ -1,0 +1,180 @@
+#include "graph/packed_step.h"
+
+#include <torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h>
+
+#include <cstring>
+
+#include "bindings/isa.h"
+#include "graph/contraction_shape.h"
+
+namespace ostinato {
+namespace {
+
+float* floats(AtenTensorHandle tensor) {
+  void* data = nullptr;
+  return aoti_torch_get_data_ptr(tensor, &data) == AOTI_TORCH_SUCCESS ? static_cast<float*>(data) : nullptr;
+}
+
+// The kernel with its buffers: the weights packed, the columns gathered, the result put where it belongs.
+class Packed {
+ public:
+  Packed(ContractionShape shape, Rounding rounding) : shape_(std::move(shape)), rounding_(rounding) {
+    rows_ = (shape_.m + kContractionRows - 1) / kContractionRows * kContractionRows;
+    weights_.assign(rows_ * shape_.k, 0.0f);
+    bias_.assign(rows_, 0.0f);
+    columns_.resize(shape_.k * shape_.n);
+    out_.resize(rows_ * shape_.n);
+  }
+
+  void pack(const float* weight) {
+    for (int64_t k = 0; k < shape_.k; ++k) {
+      for (int64_t m = 0; m < shape_.m; ++m) {
+        weights_[k * rows_ + m] = weight[m * shape_.weight_m + k * shape_.weight_k];
+      }
+    }
+  }
+
+  bool run(const float* input, const float* bias, float* out) {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const int32_t at = shape_.source[i];
+      columns_[i] = at < 0 ? 0.0f : input[at];
+    }
+    if (bias != nullptr) std::memcpy(bias_.data(), bias, shape_.m * sizeof(float));
+    const bool in_place = shape_.out_m == 1 && rows_ == shape_.m && (shape_.n == 1 || shape_.out_n == rows_);
+    ContractionArgs args{weights_.data(), columns_.data(), bias == nullptr ? nullptr : bias_.data(),
+                         in_place ? out : out_.data(), rows_, shape_.k, shape_.n, rounding_};
+    if (!kernels().contraction(args)) return false;
+    if (!in_place) spread(out);
+    return true;
+  }
+
+  const ContractionShape& shape() const { return shape_; }
+
+ private:
+  void spread(float* out) const {
+    for (int64_t m = 0; m < shape_.m; ++m) {
+      for (int64_t n = 0; n < shape_.n; ++n) out[m * shape_.out_m + n * shape_.out_n] = out_[n * rows_ + m];
+    }
+  }
+
+  ContractionShape shape_;
+  Rounding rounding_;
+  int64_t rows_ = 0;
+  std::vector<float> weights_, bias_, columns_, out_;
+};
+
+class PackedStep final : public Step {
+ public:
+  explicit PackedStep(Packed packed) : packed_(std::move(packed)) { refresh(); }
+
+  bool run(const Values&) override {
+    const ContractionShape& s = packed_.shape();
+    return packed_.run(floats(s.input), s.bias == nullptr ? nullptr : floats(s.bias), floats(s.out));
+  }
+
+  void refresh() override { packed_.pack(floats(packed_.shape().weight)); }
+
+ private:
+  Packed packed_;
+};
+
+// ---- exact numerics: does the kernel round as torch does? -------------------------------------------------
+
+// Numbers in [-1, 1) with all 24 bits of the mantissa in use: an order of summation shows in the last bits.
+class Numbers {
+ public:
+  float next() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<float>(static_cast<int32_t>(state_ >> 32)) * (1.0f / 2147483648.0f);
+  }
+
+ private:
+  uint64_t state_ = 0x05712a70;
+};
+
+// A tensor laid out like `model`, filled with random numbers.
+Handle random_like(AtenTensorHandle model, Numbers* numbers) {
+  int64_t dims = 0, *sizes = nullptr, *strides = nullptr;
+  aoti_torch_get_dim(model, &dims);
+  aoti_torch_get_sizes(model, &sizes);
+  aoti_torch_get_strides(model, &strides);
+  Handle made;
+  if (aoti_torch_empty_strided(dims, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0,
+                               made.out()) != AOTI_TORCH_SUCCESS) {
+    return Handle();
+  }
+  int64_t bytes = 0;
+  aoti_torch_get_storage_size(made.get(), &bytes);
+  float* data = floats(made.get());
+  for (int64_t i = 0; i < bytes / 4; ++i) data[i] = numbers->next();
+  return made;
+}
+
+// What torch computes for the call on other tensors of the same shapes.
+Handle by_torch(const Call& call, const Handle& x, const Handle& w, const Handle& b, AtenTensorHandle out_model) {
+  Numbers unused;
+  Handle out = random_like(out_model, &unused);
+  AOTITorchError status = AOTI_TORCH_FAILURE;
+  if (call.name == "aten::convolution") {
+    std::vector<int64_t> lists[4];
+    const size_t at[4] = {3, 4, 5, 7};
+    for (int i = 0; i < 4; ++i) {
+      for (const Arg& item : call.args[at[i]].items) lists[i].push_back(item.as_int());
+    }
+    AtenTensorHandle bias = b.get(), result = nullptr;
+    status = aoti_torch_cpu_convolution(
+        x.get(), w.get(), bias == nullptr ? nullptr : &bias, lists[0].data(), lists[0].size(), lists[1].data(),
+        lists[1].size(), lists[2].data(), lists[2].size(), 0, lists[3].data(), lists[3].size(), 1, &result);
+    out = Handle(result);
+  } else if (b.get() == nullptr) {
+    status = aoti_torch_cpu_mm_out(out.get(), x.get(), w.get());
+  } else {
+    status = aoti_torch_cpu_addmm_out(out.get(), b.get(), x.get(), w.get(), 1.0, 1.0);
+  }
+  return status == AOTI_TORCH_SUCCESS ? std::move(out) : Handle();
+}
+
+bool same_bits(const Call& call, const ContractionShape& shape, Rounding rounding) {
+  constexpr int kTrials = 3;
+  Numbers numbers;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const Handle x = random_like(shape.input, &numbers);
+    const Handle w = random_like(shape.weight, &numbers);
+    const Handle b = shape.bias == nullptr ? Handle() : random_like(shape.bias, &numbers);
+    if (x.get() == nullptr || w.get() == nullptr) return false;
+    const Handle want = by_torch(call, x, w, b, shape.out);
+    if (want.get() == nullptr) return false;
+    Packed packed(shape, rounding);
+    packed.pack(floats(w.get()));
+    Numbers unused;
+    const Handle got = random_like(shape.out, &unused);
+    if (!packed.run(floats(x.get()), b.get() == nullptr ? nullptr : floats(b.get()), floats(got.get()))) return false;
+    for (int64_t m = 0; m < shape.m; ++m) {
+      for (int64_t n = 0; n < shape.n; ++n) {
+        const int64_t at = m * shape.out_m + n * shape.out_n;
+        if (std::memcmp(floats(got.get()) + at, floats(want.get()) + at, sizeof(float)) != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Step> packed_step(const Call& call, const Values& values, Numerics numerics) {
+  std::optional<ContractionShape> shape = contraction_shape(call, values);
+  if (!shape) return nullptr;
+  if (numerics == Numerics::kFast) {
+    const bool has_fused = kernels().vector_bytes > 16;
+    return std::make_unique<PackedStep>(Packed(std::move(*shape), {has_fused, true}));
+  }
+  const Rounding candidates[] = {{false, true}, {false, false}, {true, true}, {true, false}};
+  for (const Rounding& rounding : candidates) {
+    if (same_bits(call, *shape, rounding)) {
+      return std::make_unique<PackedStep>(Packed(std::move(*shape), rounding));
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace ostinato

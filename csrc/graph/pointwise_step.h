@@ -1,0 +1,11 @@
+// A step that runs one of the pointwise kernels.
+#pragma once
+
+#include "graph/step.h"
+
+namespace ostinato {
+
+// Null where there is no kernel for this operator, these dtypes or these numbers.
+std::unique_ptr<Step> pointwise_step(const Call& call, const Values& values);
+
+}  // namespace ostinato
