@@ -95,6 +95,11 @@ MESSAGES = {
         "The strict reader refuses the written program, so the file was not put in place: {reason}",
         "export the model without what the message names",
     ),
+    "unserializable": (
+        ExportError,
+        "torch cannot write the program {model}: {reason}",
+        "change what the message names in the module, and export again",
+    ),
     "weight": (
         ExportError,
         "The weight {name} is a {kind}, which cannot be stored as plain bytes.",

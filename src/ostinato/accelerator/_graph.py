@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -76,6 +77,7 @@ class Graph:
         self.device = None if device is None else torch.device(device)
         self.numerics = numerics
         self._debug = False
+        self._weights: frozenset[int] = frozenset()
         self._impl: GraphImplInterface | None = None
         self._state = "empty"  # then "capturing", "captured" and "ready"
         self._thread: int | None = None
@@ -89,6 +91,7 @@ class Graph:
             raise fail("accelerator.has_graph")
         device = self.device or _stream_device()
         impl = implementation(device.type)(self.numerics, self._debug)
+        impl.weights = self._weights
         if self.graph_pool is None:
             self.graph_pool = graph_pool_handle()
         impl.capture_begin(self.graph_pool, self.capture_error_mode, device)
@@ -155,6 +158,10 @@ class Graph:
     def refresh_weights(self) -> None:
         """Repacks weights that were written through ``.data`` or NumPy, which no version counter sees."""
         self._captured("refresh_weights").refresh_weights()
+
+    def _treat_as_weights(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Lets a capture pack these like parameters: they change only where their version counter tells."""
+        self._weights = frozenset(t.untyped_storage()._cdata for t in tensors)
 
     def _freeze(self) -> None:
         """For the loader of deployed files, whose weights nobody holds: replays look at no version counter."""

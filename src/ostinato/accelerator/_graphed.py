@@ -21,11 +21,19 @@ _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 class _Inference:
     """A captured call that no gradient flows through."""
 
-    def __init__(self, function: Callable[..., Any], leaves: list[Any], structure: Any, numerics: str) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        leaves: list[Any],
+        structure: Any,
+        buffers: list[torch.Tensor],
+        numerics: str,
+    ) -> None:
         self._static = [_stand_in(x) if isinstance(x, torch.Tensor) else x for x in leaves]
         self._tensors = [x for x in self._static if isinstance(x, torch.Tensor)]
         args, kwargs = unflatten(self._static, structure)
         self._graph = Graph(numerics=numerics)
+        self._graph._treat_as_weights(buffers)
         with self._graph:
             self._outputs = function(*args, **kwargs)
 
@@ -114,13 +122,16 @@ class Graphed:
         tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
         if torch.is_grad_enabled() and any(t.requires_grad for t in (*parameters, *tensors)):
             return _Training(self._function, leaves, structure, parameters, self._numerics)
-        return _Inference(self._function, leaves, structure, self._numerics)
+        buffers = [b for m in self._held(leaves) for b in m.buffers()]
+        return _Inference(self._function, leaves, structure, buffers, self._numerics)
+
+    def _held(self, leaves: list[Any]) -> list[torch.nn.Module]:
+        """The modules that the call runs: the one that is graphed, and those among the arguments."""
+        modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
+        return modules if self._module is None else [*modules, self._module]
 
     def _parameters(self, leaves: list[Any]) -> list[torch.Tensor]:
-        modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
-        if self._module is not None:
-            modules.append(self._module)
-        return [p for m in modules for p in m.parameters() if p.requires_grad]
+        return [p for m in self._held(leaves) for p in m.parameters() if p.requires_grad]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Binds like a function, so that a method can be graphed."""

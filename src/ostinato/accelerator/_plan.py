@@ -26,6 +26,11 @@ class Plan:
         self._weights: list[tuple[torch.Tensor, int]] = []  # packed weights and their versions
         self._nodes: list[tuple[Node, Callable[[Node], Step]]] = []
         self._segments: list[tuple[int, int] | Step] = []
+        self._changes: tuple[torch.Tensor, ...] = ()
+
+    def changes(self, tensors: list[torch.Tensor]) -> None:
+        """The tensors from before the capture that every run writes: it moves their version counters."""
+        self._changes = tuple(t for t in tensors if not t.is_inference())
 
     def append_native(self, node: Node, again: Callable[[Node], Step]) -> None:
         """The next native step does ``node``; ``again(node)`` makes a Python step that does the same."""
@@ -69,6 +74,8 @@ class Plan:
                     at = stopped + 1
             else:
                 segment()
+        if self._changes:
+            torch.autograd.graph.increment_version(self._changes)
 
     def _again(self, index: int) -> None:
         """Does a failed step in Python: for torch's message, which the C interface keeps to itself."""

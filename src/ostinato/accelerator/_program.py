@@ -101,6 +101,12 @@ class Program:
     nodes: list[AnyNode]
     storages: list[Storage]
 
+    def written_before(self) -> list[torch.Tensor]:
+        """The tensors from before the capture that the program writes."""
+        numbers = sorted({n for node in self.nodes if isinstance(node, Node) for n in node.written})
+        seen = [self.storages[n].seen for n in numbers if self.storages[n].external]
+        return [tensor for tensor in seen if tensor is not None]
+
 
 def map_tensors(tree: Any, function: Any, kind: type = torch.Tensor) -> Any:
     """``tree`` with ``function`` applied to every leaf of type ``kind``; lists and tuples are kept."""

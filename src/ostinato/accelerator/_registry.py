@@ -24,6 +24,7 @@ class GraphImplInterface(abc.ABC):
     def __init__(self, numerics: str, debug: bool) -> None:
         self.numerics = numerics
         self.debug = debug
+        self.weights: frozenset[int] = frozenset()  # storages that change only where a version counter tells
 
     @abc.abstractmethod
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:

@@ -92,9 +92,10 @@ class Tensors:
 class Builder:
     """Collects the steps of one program."""
 
-    def __init__(self, program: Program, tensors: Tensors, numerics: str) -> None:
+    def __init__(self, program: Program, tensors: Tensors, numerics: str, weights: frozenset[int]) -> None:
         self.program = program
         self.tensors = tensors
+        self._weights = weights
         self.native = _native.ops()
         # Cheapest first: a step is of the first kind that has a form for its node.
         self._native_kinds = (f"packed_{numerics}", "kernel", "shim", "dispatcher")
@@ -159,13 +160,21 @@ class Builder:
         self._order.append((node, ordered))
 
     def _weights_of(self, form: Form) -> list[Storage]:
-        """The storage of the weights that a packed step may keep a copy of, where nothing in the program writes it."""
+        """The storage of the weights that a packed step may keep a copy of.
+
+        These are parameters, and tensors of which the caller has said that they change
+        only in ways that their version counter tells of. What another graph writes at
+        each replay, such as a saved activation, must not be taken for a weight.
+        """
         name = _WEIGHT.get(form.op._schema.name)
         value = form.arguments.get(name) if name is not None else None
         if not isinstance(value, Value):
             return []
         storage = self.program.storages[value.storage]
-        return [storage] if storage.owner is not None and storage.number not in self._written else []
+        if storage.owner is None or storage.number in self._written:
+            return []
+        known = isinstance(storage.seen, torch.nn.Parameter) or storage.owner._cdata in self._weights
+        return [storage] if known else []
 
     def _encode(self, form: Form) -> list[Any]:
         encoder = Encoder(self._slot, self._constant_slot)

@@ -7,42 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from ._metadata import (
     Metadata as Metadata,
-)
-from ._metadata import (
     MethodInfo as MethodInfo,
-)
-from ._metadata import (
     StateInfo as StateInfo,
-)
-from ._metadata import (
     VariantInfo as VariantInfo,
-)
-from ._metadata import (
     read_metadata as read_metadata,
 )
 
 if TYPE_CHECKING:
     from ._methods import (
         Loaded as Loaded,
-    )
-    from ._methods import (
         Variant as Variant,
-    )
-    from ._methods import (
         load as load,
-    )
-    from ._methods import (
         load_methods as load_methods,
-    )
-    from ._methods import (
         save as save,
-    )
-    from ._methods import (
         save_methods as save_methods,
     )
-    from ._session import Report as Report
-    from ._session import Session as Session
-    from ._session import verify as verify
+    from ._session import Report as Report, Session as Session, verify as verify
     from ._stateful import trace_stateful as trace_stateful
 
 _NEEDS_TORCH = {

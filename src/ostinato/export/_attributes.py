@@ -52,7 +52,12 @@ def own(module: torch.nn.Module) -> dict[str, Any]:
 
 def taken(value: Any) -> Value:
     leaves, spec = pytree.tree_flatten(value)
-    return Value(spec, [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves])
+    return Value(spec, [_copied(leaf) for leaf in leaves])
+
+
+def _copied(leaf: Any) -> Any:
+    watched = isinstance(leaf, torch.Tensor) and not isinstance(leaf, torch.nn.Parameter)
+    return leaf.detach().clone() if watched else leaf
 
 
 def put(module: torch.nn.Module, name: str, value: Any) -> None:
@@ -62,13 +67,15 @@ def put(module: torch.nn.Module, name: str, value: Any) -> None:
 
 def same(first: Any, second: Any) -> bool:
     """Whether two leaves are equal; tensors bit for bit in value, shape and dtype."""
+    if first is second:
+        return True
     if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
         return alike(first, second) and torch.equal(first, second)
     if isinstance(first, float) and isinstance(second, float) and math.isnan(first):
         return math.isnan(second)
     if isinstance(first, (int, float, str, complex)) and type(first) is type(second):
         return bool(first == second)
-    return first is second
+    return False
 
 
 def alike(first: Any, second: Any) -> bool:

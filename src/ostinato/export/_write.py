@@ -64,10 +64,9 @@ class _Writer:
         self._file.writestr(info, content)
 
     def program(self, name: str, program: ExportedProgram) -> None:
-        bare = copy.copy(program)
-        bare.example_inputs = None
-        artifact = serialize(bare, serialize_state_dict=False, serialize_constants=False)
-        document = trim(json.loads(artifact.exported_program))
+        for each in (*program.state_dict.items(), *program.constants.items()):
+            _check_plain(*each)
+        document = trim(json.loads(_serialized(name, program)))
         self.entry(f"models/{name}.json", json.dumps(document).encode())
         self.entry(f"data/sample_inputs/{name}.pt", b"")
         weights = self._payloads(program.state_dict, WEIGHTS, "weight_")
@@ -78,7 +77,6 @@ class _Writer:
     def _payloads(self, tensors: Mapping[str, Any], folder: str, prefix: str) -> dict[str, Any]:
         groups: dict[Any, list[str]] = {}
         for name, tensor in tensors.items():
-            _check_plain(name, tensor)
             storage = tensor.untyped_storage().data_ptr() if tensor.device.type == "cpu" else 0
             groups.setdefault((storage or name, tensor.dtype), []).append(name)
         config: dict[str, Any] = {}
@@ -98,6 +96,19 @@ class _Writer:
             self.entry(folder + name, content)
             self._written[key] = name
         return self._written[key]
+
+
+def _serialized(name: str, program: ExportedProgram) -> bytes:
+    bare = copy.copy(program)
+    bare.example_inputs = None
+    try:
+        artifact = serialize(bare, serialize_state_dict=False, serialize_constants=False)
+    except Exception as error:
+        last = [line for line in str(error).splitlines() if line.strip()][-1:]
+        reason = f"{type(error).__name__}: {''.join(last).strip()}"
+        raise fail("export.unserializable", model=name, reason=reason) from error
+    content: bytes = artifact.exported_program
+    return content
 
 
 def _check_plain(name: str, tensor: Any) -> None:

@@ -83,10 +83,11 @@ class CpuGraph(GraphImplInterface):
         assert program is not None
         repair(program)
         tensors = Tensors(program, _arenas.setdefault(self._pool, Arena()))
-        builder = Builder(program, tensors, self.numerics)
+        builder = Builder(program, tensors, self.numerics, self.weights)
         for node in program.nodes:
             builder.add(node)
         self._plan = builder.finish()
+        self._plan.changes(program.written_before())
         self._stats = {
             "nodes": len(program.nodes),
             "steps": dict(builder.kinds),

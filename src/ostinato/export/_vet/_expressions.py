@@ -1,8 +1,8 @@
 """The two little languages that torch evaluates: symbolic sizes and guards.
 
 Sizes reach sympy, which evaluates text as Python; guards become the body of a
-function. Neither is handed over before it has been read here, token by token
-or node by node, and found to be plain arithmetic.
+function. Neither is handed over before it has been parsed here and every node
+of it found to be plain arithmetic. Parsing runs nothing.
 """
 
 from __future__ import annotations
@@ -14,146 +14,28 @@ from typing import Any
 from ._names import identifier
 from ._types import Bad, shown
 
-MAX_EXPRESSION = 1000
-MAX_PARENTHESES = 32
+MAX_LENGTH = 4000
+MAX_BRACKETS = 400
 MAX_EXPONENT = 8
 
-# Shifts and powers are absent: with large constants they are a way to fill the memory.
-FUNCTIONS = frozenset(
-    [
-        "Max",
-        "Min",
-        "Mod",
-        "PythonMod",
-        "FloorDiv",
-        "CeilDiv",
-        "CleanDiv",
-        "ModularIndexing",
-        "Where",
-        "Eq",
-        "Ne",
-        "Lt",
-        "Le",
-        "Gt",
-        "Ge",
-        "And",
-        "Or",
-        "Not",
-        "Abs",
-        "Identity",
-        "ToFloat",
-        "IntTrueDiv",
-        "FloatTrueDiv",
-        "TruncToInt",
-        "TruncToFloat",
-        "FloorToInt",
-        "CeilToInt",
-        "RoundToInt",
-        "IsNonOverlappingAndDenseIndicator",
-    ]
+# Shifts, and powers of anything but a symbol, are absent: they are a way to fill the memory.
+_SHAPE_FUNCTIONS = (
+    ("Max", "Min", "Mod", "PythonMod", "Abs", "Identity", "Where")
+    + ("FloorDiv", "CeilDiv", "CleanDiv", "ModularIndexing", "IntTrueDiv", "FloatTrueDiv")
+    + ("ToFloat", "TruncToInt", "TruncToFloat", "FloorToInt", "CeilToInt", "RoundToInt")
+    + ("Eq", "Ne", "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "IsNonOverlappingAndDenseIndicator")
 )
+_SYMPY_FUNCTIONS = (
+    ("Add", "Mul", "Integer", "Rational", "Equality", "Unequality")
+    + ("LessThan", "StrictLessThan", "GreaterThan", "StrictGreaterThan")
+)  # fmt: skip
+FUNCTIONS = frozenset(_SHAPE_FUNCTIONS + _SYMPY_FUNCTIONS)
 _SYMBOL = re.compile(r"(?:s|u|z|zf|zuf)\d{1,9}", re.ASCII)
-_TOKEN = re.compile(
-    r"(?P<number>\d{1,19}(?:\.\d{0,19})?)|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<operator>\*\*|//|<=|>=|==|!=|[-+*/%<>&|])|(?P<other>[(),~])",
-    re.ASCII,
-)
+_FLOAT = re.compile(r"-?\d{1,20}(\.\d{0,20})?(e[+-]?\d{1,3})?", re.ASCII)
+_ASSUMPTIONS = frozenset(("integer", "positive", "nonnegative", "negative", "real", "finite"))
+_TRUTH = ("true", "false")
 
-
-def symbol(value: Any) -> None:
-    """The name of a symbolic size, such as ``s0`` or ``u1``."""
-    if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
-        raise Bad(f"{shown(value)} is not the name of a symbolic size, such as s0 or u1")
-
-
-def expression(value: Any) -> None:
-    """A symbolic size: numbers, symbols, arithmetic, comparison and a few functions."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_EXPRESSION:
-        raise Bad(f"{shown(value)} is not an expression of at most {MAX_EXPRESSION} characters")
-    try:
-        _Reader(_tokens(value)).read()
-    except Bad as bad:
-        raise Bad(f"the expression {shown(value)} is refused: {bad.why}") from None
-
-
-def _tokens(source: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    position = 0
-    while position < len(source):
-        if source[position] == " ":
-            position += 1
-            continue
-        match = _TOKEN.match(source, position)
-        if match is None or match.lastgroup is None:
-            raise Bad(f"unexpected {source[position]!r}")
-        kind, token = match.lastgroup, match.group()
-        if kind == "name":
-            if _SYMBOL.fullmatch(token):
-                kind = "symbol"
-            elif token in FUNCTIONS:
-                kind = "function"
-            elif token in ("True", "False"):
-                kind = "number"
-            else:
-                raise Bad(f"unknown name {shown(token)}")
-        found.append((kind, token))
-        position = match.end()
-    return found
-
-
-class _Reader:
-    """Walks the tokens with two states, a value is due or has just been read; it never recurses."""
-
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        self.tokens = tokens
-        self.open: list[bool] = []  # one entry a parenthesis: does it hold the arguments of a function?
-
-    def read(self) -> None:
-        due = True
-        skip = False
-        for i, (kind, token) in enumerate(self.tokens):
-            if skip:
-                skip = False
-            elif due:
-                due = self._value(i, kind, token)
-            elif token == "**":
-                self._power(i)
-                skip = True
-            elif kind == "operator":
-                due = True
-            elif token == ")" and self.open:
-                self.open.pop()
-            elif token == "," and self.open and self.open[-1]:
-                due = True
-            else:
-                raise Bad(f"unexpected {token!r}")
-        if due or self.open:
-            raise Bad("it ends too early")
-
-    def _value(self, i: int, kind: str, token: str) -> bool:
-        if kind in ("number", "symbol"):
-            return False
-        if token == "(":
-            if len(self.open) >= MAX_PARENTHESES:
-                raise Bad("too many parentheses")
-            self.open.append(i > 0 and self.tokens[i - 1][0] == "function")
-        elif kind == "function":
-            if i + 1 == len(self.tokens) or self.tokens[i + 1][1] != "(":
-                raise Bad(f"{token} is not called")
-        elif token not in ("-", "+", "~"):
-            raise Bad(f"unexpected {token!r}")
-        return True
-
-    def _power(self, i: int) -> None:
-        base = self.tokens[i - 1][0]
-        exponent = self.tokens[i + 1] if i + 1 < len(self.tokens) else ("", "")
-        if base != "symbol" or not exponent[1].isdigit() or int(exponent[1]) > MAX_EXPONENT:
-            raise Bad(f"a power must be a symbol to a whole number of at most {MAX_EXPONENT}")
-        if i + 2 < len(self.tokens) and self.tokens[i + 2][1] == "**":
-            raise Bad("a power of a power")
-
-
-_PLAIN = (
+_OPERATORS = (
     ast.Expression,
     ast.BoolOp,
     ast.And,
@@ -176,74 +58,136 @@ _PLAIN = (
     ast.Not,
     ast.USub,
     ast.UAdd,
-    ast.Load,
 )
 _MEASURES = ("size", "stride", "storage_offset", "dim", "numel")
 
 
+def expression(value: Any) -> None:
+    """A symbolic size, such as ``2*s0`` or ``Mul(Integer(2), Symbol('s0', integer=True))``."""
+    _read(value, _size)
+
+
 def guard(value: Any) -> None:
     """A guard on an input, such as ``L['x'].size()[0] >= 2``."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_EXPRESSION:
-        raise Bad(f"{shown(value)} is not a guard of at most {MAX_EXPRESSION} characters")
-    if value.count("(") + value.count("[") > 2 * MAX_PARENTHESES or "{" in value or "\n" in value:
-        raise Bad(f"the guard {shown(value)} has too many parentheses, or braces or line breaks")
+    _read(value, _guard)
+
+
+def _read(value: Any, check: Any) -> None:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_LENGTH:
+        raise Bad(f"{shown(value)} is not an expression of at most {MAX_LENGTH} characters")
+    if not value.isascii() or any(character in value for character in "{}\\\n\r\0"):
+        raise Bad(f"the expression {shown(value)} has characters that no arithmetic needs")
+    if value.count("(") + value.count("[") > MAX_BRACKETS:
+        raise Bad(f"the expression {shown(value)} has more than {MAX_BRACKETS} brackets")
     try:
-        _guard_node(ast.parse(value.strip(), mode="eval"))
+        check(ast.parse(value.strip(), mode="eval"))
     except Bad as bad:
-        raise Bad(f"the guard {shown(value)} is refused: {bad.why}") from None
+        raise Bad(f"the expression {shown(value)} is refused: {bad.why}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Bad(f"the guard {shown(value)} is not an expression") from None
+        raise Bad(f"{shown(value)} is not an expression") from None
 
 
-def _guard_node(node: ast.AST) -> None:
-    if isinstance(node, _PLAIN):
+def _size(node: ast.AST) -> None:
+    if isinstance(node, ast.Name):
+        if not _SYMBOL.fullmatch(node.id) and node.id not in _TRUTH:
+            raise Bad(f"unknown name {shown(node.id)}")
+    elif isinstance(node, ast.Call):
+        _size_call(node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        _power(node.left, node.right)
+    else:
+        _arithmetic(node, _size)
+
+
+def _size_call(node: ast.Call) -> None:
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in ("Symbol", "Float"):
+        _named(name, node)
+    elif name == "Pow" and len(node.args) == 2 and not node.keywords:
+        _power(*node.args)
+    elif name in FUNCTIONS and not node.keywords:
+        for argument in node.args:
+            _size(argument)
+    else:
+        raise Bad(f"a call of {shown(name or 'something without a name')}")
+
+
+def _named(name: str, node: ast.Call) -> None:
+    """``Symbol('s0', positive=True)`` and ``Float('0.5', precision=53)``."""
+    first = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+    pattern = _SYMBOL if name == "Symbol" else _FLOAT
+    if not isinstance(first, str) or not pattern.fullmatch(first):
+        raise Bad(f"{name} of something else than its name or value")
+    for keyword in node.keywords:
+        given = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if name == "Symbol":
+            fits = keyword.arg in _ASSUMPTIONS and type(given) is bool
+        else:
+            fits = keyword.arg == "precision" and type(given) is int and 0 < given <= 64
+        if not fits:
+            raise Bad(f"{name} with an argument that is not known")
+
+
+def _power(base: ast.AST, exponent: ast.AST) -> None:
+    if (
+        isinstance(exponent, ast.Call)
+        and isinstance(exponent.func, ast.Name)
+        and exponent.func.id == "Integer"
+    ):
+        exponent = exponent.args[0] if len(exponent.args) == 1 else exponent
+    if isinstance(exponent, ast.UnaryOp) and isinstance(exponent.op, ast.USub):
+        exponent = exponent.operand
+    known = isinstance(exponent, ast.Constant) and type(exponent.value) is int
+    called = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "Symbol"
+    if not known or not 0 <= exponent.value <= MAX_EXPONENT or not (called or isinstance(base, ast.Name)):  # type: ignore[attr-defined]
+        raise Bad(f"a power must be a symbol to a whole number of at most {MAX_EXPONENT}")
+    _size(base)
+
+
+def _arithmetic(node: ast.AST, check: Any) -> None:
+    """Numbers, and operators on what ``check`` accepts."""
+    if isinstance(node, ast.Constant):
+        if type(node.value) not in (int, float, bool) or len(repr(node.value)) > 24:
+            raise Bad("a constant that is no number of ordinary length")
+    elif isinstance(node, _OPERATORS):
         for child in ast.iter_child_nodes(node):
-            _guard_node(child)
-    elif isinstance(node, ast.Constant):
-        if type(node.value) not in (int, float, bool) or len(repr(node.value)) > 40:
-            raise Bad("a constant that is no number")
-    elif isinstance(node, ast.Subscript):
-        _guard_index(node.slice)
-        _guard_place(node.value)
-    elif isinstance(node, ast.Call) and not node.keywords:
+            check(child)
+    else:
+        raise Bad(f"{type(node).__name__} is no arithmetic")
+
+
+def _guard(node: ast.AST) -> None:
+    if isinstance(node, ast.Subscript):
+        _place(node)
+    elif isinstance(node, ast.Call):
         _guard_call(node)
     else:
-        raise Bad(f"{type(node).__name__} is not part of the language of guards")
+        _arithmetic(node, _guard)
 
 
 def _guard_call(node: ast.Call) -> None:
     function = node.func
-    if isinstance(function, ast.Name) and function.id in FUNCTIONS:
+    if node.keywords:
+        raise Bad("a call with keywords")
+    if isinstance(function, ast.Name) and function.id in _SHAPE_FUNCTIONS:
         for argument in node.args:
-            _guard_node(argument)
+            _guard(argument)
     elif isinstance(function, ast.Attribute) and function.attr in _MEASURES and not node.args:
-        _guard_place(function.value)
-    elif (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Name)
-        and (function.value.id, function.attr) == ("math", "isnan")
-        and len(node.args) == 1
-    ):
-        _guard_node(node.args[0])
+        _place(function.value)
+    elif ast.unparse(function) == "math.isnan" and len(node.args) == 1:
+        _guard(node.args[0])
     else:
         raise Bad("a call of something else than a measure of an input")
 
 
-def _guard_place(node: ast.AST) -> None:
+def _place(node: ast.AST) -> None:
     """``L``, an item of a place, or a measure of a place."""
-    if isinstance(node, ast.Name) and node.id == "L":
-        return
     if isinstance(node, ast.Subscript):
-        _guard_index(node.slice)
-        _guard_place(node.value)
-    elif isinstance(node, ast.Call) and not node.keywords and isinstance(node.func, ast.Attribute):
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if type(index) is not int:
+            identifier(index)
+        _place(node.value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         _guard_call(node)
-    else:
+    elif not (isinstance(node, ast.Name) and node.id == "L"):
         raise Bad("it looks at something else than an input")
-
-
-def _guard_index(node: ast.AST) -> None:
-    if not isinstance(node, ast.Constant) or type(node.value) not in (int, str):
-        raise Bad("an index that is neither a number nor a name")
-    if isinstance(node.value, str):
-        identifier(node.value)

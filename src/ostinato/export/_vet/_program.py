@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._expressions import expression, guard, symbol
+from ._expressions import expression, guard
 from ._names import identifier, identifier_or_empty, qualified_name, quotable
 from ._operators import operator
 from ._treespec import treespec
@@ -131,6 +131,8 @@ _ARGUMENT = union(
         "as_string_to_argument": dict_of(quotable, _argument),
     }
 )
+# What torch can read back at the end of a graph; texts are not among it.
+_graph_output = union({kind: check for kind, check in _PLAIN_ARGUMENTS.items() if kind != "as_string"})
 _node = record(
     {
         "target": operator,
@@ -146,7 +148,7 @@ _none_but_empty = dict_of(text, lambda value: _refuse("custom objects are not re
 _GRAPH = record(
     {
         "inputs": list_of(_call_argument),
-        "outputs": list_of(_call_argument),
+        "outputs": list_of(_graph_output),
         "nodes": list_of(_node),
         "tensor_values": dict_of(identifier, tensor_meta),
         "sym_int_values": dict_of(identifier, sym_int),
@@ -217,7 +219,7 @@ program = record(
         ),
         "opset_version": dict_of(matching(r"\w{1,64}", "a namespace"), integer(0, 1 << 31)),
         "range_constraints": dict_of(
-            symbol, record({"min_val": nullable(any_int), "max_val": nullable(any_int)})
+            expression, record({"min_val": nullable(any_int), "max_val": nullable(any_int)})
         ),
         "schema_version": record({"major": one_of(SCHEMA_MAJOR), "minor": integer(0, 1 << 31)}),
     },
