@@ -4,6 +4,10 @@ The namespaces mirror torch's and load on first use, so that importing this
 package costs nothing and needs no torch.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from ._version import __version__ as __version__
 
 # name -> module that holds it; a module of the same last name is the namespace itself
@@ -19,7 +23,7 @@ _LAZY = {
 __all__ = sorted(["__version__", *_LAZY])
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ostinato' has no attribute {name!r}")
     import importlib
@@ -30,5 +34,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

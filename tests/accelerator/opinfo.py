@@ -78,7 +78,9 @@ def identical(got, want):
         return False
     if torch.equal(_bits(got), _bits(want)):
         return True
-    return torch.equal(torch.nan_to_num(got), torch.nan_to_num(want)) and torch.equal(got.isnan(), want.isnan())
+    return torch.equal(torch.nan_to_num(got), torch.nan_to_num(want)) and torch.equal(
+        got.isnan(), want.isnan()
+    )
 
 
 def tensors(tree):

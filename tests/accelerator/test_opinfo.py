@@ -40,7 +40,7 @@ def test_opinfo_totals(capsys):
     native = [o for o in equal if not o.python]
     refused = [o for o in _outcomes.values() if o.refused and not o.equal]
     with capsys.disabled():
-        print(f"\nOpInfo: {len(equal)} equal, {len(native)} of them without a Python step, {len(refused)} refused")
+        print(f"\nOpInfo: {len(equal)} equal, {len(native)} without a Python step, {len(refused)} refused")
     assert len(equal) >= 1100
     assert len(native) >= 1050
     assert len(refused) <= 40

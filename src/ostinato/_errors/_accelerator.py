@@ -1,8 +1,10 @@
 """Messages of ``accelerator``: what: (class, message, hint)."""
 
-from ._base import CaptureError, ReplayError, UsageError
+from __future__ import annotations
 
-MESSAGES = {
+from ._base import CaptureError, OstinatoError, ReplayError, UsageError
+
+MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     # what a capture refuses
     "synchronises": (
         CaptureError,

@@ -1,5 +1,9 @@
 """The classes a user can catch."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class OstinatoError(RuntimeError):
     """Base of every error that Ostinato raises on purpose.
@@ -8,13 +12,13 @@ class OstinatoError(RuntimeError):
     stable name of the message (``"accelerator.nested_capture"``).
     """
 
-    def __init__(self, message, hint="", code=""):
+    def __init__(self, message: str, hint: str = "", code: str = "") -> None:
         super().__init__(message + ("\nhint: " + hint if hint else ""))
         self.message = message
         self.hint = hint
         self.code = code
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.message, self.hint, self.code))
 
 

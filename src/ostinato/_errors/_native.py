@@ -1,8 +1,10 @@
 """Messages about the native library: what: (class, message, hint)."""
 
-from ._base import NativeError
+from __future__ import annotations
 
-MESSAGES = {
+from ._base import NativeError, OstinatoError
+
+MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "missing": (
         NativeError,
         "The native library ostinato/_C.so is not installed beside the package.",

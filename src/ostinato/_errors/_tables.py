@@ -1,8 +1,13 @@
 """Looks a message up by its code and fills it in."""
 
-from . import _accelerator, _cli, _deployment, _export, _native, _torchscript
+from __future__ import annotations
 
-_TABLES = {
+from typing import Any
+
+from . import _accelerator, _cli, _deployment, _export, _native, _torchscript
+from ._base import OstinatoError
+
+_TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
     "accelerator": _accelerator.MESSAGES,
     "cli": _cli.MESSAGES,
     "deployment": _deployment.MESSAGES,
@@ -12,7 +17,7 @@ _TABLES = {
 }
 
 
-def fail(code, **values):
+def fail(code: str, **values: Any) -> OstinatoError:
     """The error that ``code`` names (``"feature.what"``), its message filled in with ``values``."""
     feature, what = code.split(".", 1)
     cls, message, hint = _TABLES[feature][what]

@@ -109,7 +109,7 @@ class Recorder:
             tensor.dtype,
             tuple(tensor.shape),
             tensor.stride(),
-            tensor.storage_offset(),
+            int(tensor.storage_offset()),
             tensor.is_conj(),
             tensor.is_neg(),
         )

@@ -42,7 +42,9 @@ class DifferentiableGraph:
         self._grad_outputs = [torch.zeros_like(o) for o in differentiable]
         self._backward = Graph(pool=pool, numerics=numerics)
         with self._backward:
-            grads = torch.autograd.grad(differentiable, sources, self._grad_outputs, allow_unused=allow_unused)
+            grads = torch.autograd.grad(
+                differentiable, sources, self._grad_outputs, allow_unused=allow_unused
+            )
         given = iter(grads)
         self._grads = [next(given) if t.requires_grad else None for t in (*self._inputs, *self.parameters)]
         # The outputs' own autograd graph has served: replays give values to the same memory.

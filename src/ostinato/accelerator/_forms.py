@@ -196,17 +196,14 @@ def forms(node: Node) -> Iterator[Form]:
             yield without
         functional = functional_form(node.op)
         if functional is not None:
-            targets = _changed_in_place(node, arguments)
-            form = Form(functional, arguments, targets)
+            form = Form(functional, arguments, _changed_in_place(node, arguments))
             yield form
-            without = _without_numbers(Form(functional, arguments, targets))
+            without = _without_numbers(form)
             if without is not None:
                 yield without
         return
     plain = Form(node.op, arguments, _results(node))
-    for form in (plain, _rewritten(plain), _without_numbers(plain)):
-        if form is None:
-            continue
+    for form in filter(None, (plain, _rewritten(plain), _without_numbers(plain))):
         into = _into_outputs(form.op, form.arguments, form.results)
         if into is not None:
             yield into

@@ -164,7 +164,7 @@ class Graph:
         self._weights = frozenset(t.untyped_storage()._cdata for t in tensors)
 
     def _freeze(self) -> None:
-        """For the loader of deployed files, whose weights nobody holds: replays look at no version counter."""
+        """For the loader of deployed files, whose weights nobody holds: replays need not look at them."""
         self._captured("freeze").freeze()
 
     def pool(self) -> tuple[int, int]:
@@ -187,7 +187,7 @@ class Graph:
         return () if self._impl is None or self._state == "capturing" else self._impl.nodes()
 
     def stats(self) -> dict[str, Any]:
-        """Figures: ``nodes``, ``steps`` by kind, ``python_operators`` left to do, ``pool_bytes``, ``outputs``."""
+        """Figures: ``nodes``, ``steps`` by kind, ``python_operators``, ``pool_bytes``, ``outputs``."""
         impl = self._captured("stats")
         if self._state == "captured":
             self.instantiate()

@@ -87,7 +87,9 @@ class Graphed:
     ``graphs`` is the number of graphs held; ``clear()`` drops them.
     """
 
-    def __init__(self, function: Callable[..., Any], numerics: str, max_graphs: int, copy_outputs: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], numerics: str, max_graphs: int, copy_outputs: bool
+    ) -> None:
         if numerics not in ("exact", "fast"):
             raise fail("accelerator.numerics", value=numerics)
         self._function = function
@@ -147,7 +149,9 @@ class Graphed:
 
 
 @overload
-def graphed(fn: Callable[..., Any], *, numerics: str = ..., max_graphs: int = ..., copy_outputs: bool = ...) -> Graphed: ...
+def graphed(
+    fn: Callable[..., Any], *, numerics: str = ..., max_graphs: int = ..., copy_outputs: bool = ...
+) -> Graphed: ...
 @overload
 def graphed(
     fn: None = None, *, numerics: str = ..., max_graphs: int = ..., copy_outputs: bool = ...

@@ -69,10 +69,14 @@ def _make_one(
         return target(*pytree.tree_unflatten(list(tensors), structure))
 
     for _ in range(warmups):
-        outputs = [o for o in pytree.tree_leaves(call(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad]
+        outputs = [
+            o for o in pytree.tree_leaves(call(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad
+        ]
         sources = [t for t in (*leaves, *parameters) if t.requires_grad]
         if outputs and sources:
-            torch.autograd.grad(outputs, sources, [torch.zeros_like(o) for o in outputs], allow_unused=allow_unused)
+            torch.autograd.grad(
+                outputs, sources, [torch.zeros_like(o) for o in outputs], allow_unused=allow_unused
+            )
     graph = DifferentiableGraph(call, leaves, parameters, pool, "exact", allow_unused)
 
     def replay(*given: Any) -> Any:

@@ -56,7 +56,13 @@ def records(program: Program) -> tuple[NodeRecord, ...]:
             inputs = leaves([node.args, list(node.kwargs.values())], Value)
             outputs = tuple(_name(v) for v in leaves(node.outputs, Value))
             record = NodeRecord(
-                index, str(node.op), tuple(map(_name, inputs)), outputs, tuple(sorted(node.written)), where, node.random
+                index,
+                str(node.op),
+                tuple(map(_name, inputs)),
+                outputs,
+                tuple(sorted(node.written)),
+                where,
+                node.random,
             )
         elif isinstance(node, GeneratorNode):
             record = NodeRecord(index, f"generator.{node.action}", (), (), (), where, True)

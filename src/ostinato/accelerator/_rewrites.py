@@ -37,7 +37,11 @@ def _fill(arguments: dict[str, Any], results: list[Any]) -> Call | None:
 
 def _fill_in_place(arguments: dict[str, Any], results: list[Any]) -> Call | None:
     target = arguments["self"]
-    return aten.fill_.Tensor, {"self": target, "value": torch.tensor(arguments["value"], dtype=target.dtype)}, [None]
+    return (
+        aten.fill_.Tensor,
+        {"self": target, "value": torch.tensor(arguments["value"], dtype=target.dtype)},
+        [None],
+    )
 
 
 def _spread(name: str) -> Callable[[dict[str, Any], list[Any]], Call | None]:

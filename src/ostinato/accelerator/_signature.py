@@ -14,7 +14,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.
 
 def flatten(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
     """Leaves of the arguments and their structure; flat positional arguments take the short way."""
-    if not kwargs and all(isinstance(a, torch.Tensor) or isinstance(a, _PLAIN) for a in args):
+    if not kwargs and all(isinstance(a, (torch.Tensor, *_PLAIN)) for a in args):
         return list(args), len(args)
     return pytree.tree_flatten((args, kwargs))
 

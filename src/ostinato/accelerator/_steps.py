@@ -88,7 +88,6 @@ class Tensors:
         return tensor
 
 
-
 class Builder:
     """Collects the steps of one program."""
 
@@ -105,14 +104,14 @@ class Builder:
         self._values: list[torch.Tensor] = []
         self._slots: dict[Value, int] = {}
         # In order: a node with the native calls that can do it, or a Python step.
-        self._order: list[tuple[Node, list[Any]] | tuple[None, Step]] = []
+        self._order: list[tuple[Node, list[Any]] | Step] = []
         self._saved: dict[tuple[int, int], torch.Tensor] = {}
 
     # ---- collecting -----------------------------------------------------------
     def add(self, node: Node | GeneratorNode | ConstantNode) -> None:
         if isinstance(node, GeneratorNode):
             self.kinds["generator"] += 1
-            self._order.append((None, self._generator_step(node)))
+            self._order.append(self._generator_step(node))
         elif isinstance(node, ConstantNode):
             target = self.tensors.bytes_of(node.storage, node.content.numel())
             self._copy(target, node.content, node)
@@ -203,15 +202,14 @@ class Builder:
     def _generator_step(self, node: GeneratorNode) -> Step:
         generator, saved, state = node.generator, self._saved, node.state
         point = (id(generator), node.point)
-        if node.action == "set":
-            return lambda: generator.set_state(state)  # type: ignore[arg-type,func-returns-value]
-        if node.action == "restore":
-            return lambda: generator.set_state(saved[point])  # type: ignore[func-returns-value]
 
         def save() -> None:
             saved[point] = generator.get_state()
 
-        return save
+        def restore() -> None:
+            generator.set_state(saved[point] if state is None else state)
+
+        return save if node.action == "save" else restore
 
     def python_step(self, node: Node) -> Step:
         """Runs the node as the capture ran it, and copies what it made to where it belongs."""
@@ -219,9 +217,7 @@ class Builder:
         args = map_tensors(node.args, self.tensors.__getitem__, Value)
         kwargs = {k: map_tensors(v, self.tensors.__getitem__, Value) for k, v in node.kwargs.items()}
         targets = [
-            (i, self.tensors[v])
-            for i, v in enumerate(leaves(node.outputs, Value))
-            if v.storage in node.fresh
+            (i, self.tensors[v]) for i, v in enumerate(leaves(node.outputs, Value)) if v.storage in node.fresh
         ]
 
         def step() -> None:
@@ -235,11 +231,12 @@ class Builder:
     def finish(self) -> Plan:
         number = self.native.plan_new(self._values)
         plan = Plan(number, self.native)
-        for node, what in self._order:
-            if node is None:
-                plan.append_python(what)
+        for entry in self._order:
+            if not isinstance(entry, tuple):
+                plan.append_python(entry)
                 continue
-            for kind, encoded, weights in what:
+            node, calls = entry
+            for kind, encoded, weights in calls:
                 if self.native.plan_add(number, kind, *encoded):
                     self.kinds[kind.partition("_")[0]] += 1
                     plan.append_native(node, self.python_step)

@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from torch.overrides import TorchFunctionMode
 
 from .._errors import fail
@@ -22,7 +26,7 @@ _READS = {
     torch.Tensor.__format__: "__format__()",
     torch.Tensor.__dlpack__: "__dlpack__()",
 }
-_SET_GRAD = torch.Tensor.grad.__set__  # type: ignore[attr-defined]
+_SET_GRAD = torch.Tensor.grad.__set__  # type: ignore[attr-defined,union-attr]
 _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
 
@@ -94,7 +98,9 @@ class GradientWatch:
     def note(self, tensors: list[torch.Tensor]) -> None:
         """Called with the inputs of each operator."""
         for tensor in tensors:
-            if tensor.requires_grad and id(tensor) not in self._leaves and tensor.is_leaf and tensor.grad is None:
+            if not tensor.requires_grad or id(tensor) in self._leaves:
+                continue
+            if tensor.is_leaf and tensor.grad is None:
                 self._leaves[id(tensor)] = tensor
 
     def check(self) -> None:

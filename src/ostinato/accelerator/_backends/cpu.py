@@ -12,11 +12,12 @@ import torch
 from ..._errors import fail
 from .._capture import CaptureMode, Recorder
 from .._guard import below_autograd
+from .._plan import Plan
 from .._program import Program
 from .._records import NodeRecord, records
 from .._registry import GraphImplInterface, register_graph_impl
 from .._repair import repair
-from .._steps import Arena, Builder, Plan, Tensors
+from .._steps import Arena, Builder, Tensors
 from .._watch import GradientWatch, OptimizerWatch, WatchMode, eager_compile
 
 _DEVICE = torch.device("cpu")
