@@ -1,0 +1,76 @@
+"""Run in a process of its own with OSTINATO_ISA set: kernels against float64 and against eager torch."""
+
+from __future__ import annotations
+
+import torch
+
+import ostinato as ost
+from ostinato import _native
+
+
+def captured(function, weights=(), numerics="exact"):
+    graph = ost.accelerator.Graph(numerics=numerics)
+    graph._treat_as_weights(weights)
+    with graph:
+        out = function()
+    return graph, out
+
+
+def pointwise():
+    dtypes = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+    functions = [torch.add, torch.sub, lambda a, b: torch.sub(a, b, alpha=1)]
+    for dtype in dtypes:
+        for shape_a, shape_b in [
+            ((7,), (7,)),
+            ((3, 1, 37), (5, 37)),
+            ((130, 67), ()),
+            ((0, 3), (3,)),
+            ((), ()),
+        ]:
+            a, b = (torch.randint(0, 100, s).to(dtype) for s in (shape_a, shape_b))
+            for function in functions:
+                graph, out = captured(lambda f=function, x=a, y=b: f(x, y))
+                a.copy_(torch.randint(0, 120, shape_a))
+                graph.replay()
+                assert torch.equal(out, function(a, b)), (dtype, shape_a, shape_b)
+                assert graph.stats()["steps"]["kernel"] == 1
+    x = torch.randn(50, 33)
+    x[0, :4] = torch.tensor([float("nan"), float("inf"), -0.0, 0.0])
+    x = x.t()
+    for function in (
+        lambda: torch.nn.functional.leaky_relu(x, 0.1),
+        lambda: torch.nn.functional.hardtanh(x, -0.5, 0.25),
+        lambda: torch.nn.functional.threshold(x, 0.1, 3.0),
+        lambda: torch.ops.aten.threshold_backward(x, x, 0.0),
+    ):
+        graph, out = captured(function)
+        graph.replay()
+        assert graph.stats()["steps"]["kernel"] == 1
+        torch.testing.assert_close(out, function(), rtol=0, atol=0, equal_nan=True)
+
+
+def large_sums_use_all_threads():
+    a, b = torch.randn(300, 1000), torch.randn(300, 1000)
+    for x, y in ((a, b), (a.t(), b.t()), (a, b[:1]), (a[:, ::2], b[:, ::2])):
+        graph, out = captured(lambda p=x, q=y: p + q)
+        graph.replay()
+        assert torch.equal(out, x + y)
+
+
+def products():
+    for k, m, n in [(1, 1, 1), (3, 17, 2), (128, 258, 4), (387, 128, 3), (64, 16, 5), (200, 129, 16)]:
+        x, w, b = torch.randn(n, k), torch.randn(m, k), torch.randn(m)
+        graph, out = captured(lambda p=x, q=w, r=b: torch.nn.functional.linear(p, q, r), (w,), "fast")
+        assert graph.stats()["steps"]["packed"] == 1
+        x.normal_()
+        graph.replay()
+        want = torch.nn.functional.linear(x.double(), w.double(), b.double())
+        assert (out - want).abs().max() <= 4e-7 * k * max(1.0, float(want.abs().max()))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    pointwise()
+    large_sums_use_all_threads()
+    products()
+    print(_native.info()["isa"])

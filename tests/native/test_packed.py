@@ -1,0 +1,130 @@
+"""Packed products: float64 as the oracle in fast numerics, eager's bits in exact numerics."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given, settings, strategies as st
+
+import ostinato as ost
+
+F = torch.nn.functional
+
+
+def capture(function, weights, numerics):
+    graph = ost.accelerator.Graph(numerics=numerics)
+    graph._treat_as_weights(weights)
+    with graph:
+        out = function()
+    return graph, out
+
+
+@st.composite
+def convolutions(draw):
+    dims = draw(st.sampled_from([1, 2]))
+    kernel = [draw(st.integers(1, 4)) for _ in range(dims)]
+    dilation = [draw(st.integers(1, 2)) for _ in range(dims)]
+    padding = [draw(st.integers(0, 2)) for _ in range(dims)]
+    stride = [draw(st.integers(1, 3)) for _ in range(dims)]
+    least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding, strict=True)]
+    size = [low + draw(st.integers(0, 6)) for low in least]
+    channels, filters = draw(st.integers(1, 9)), draw(st.integers(1, 40))
+    bias, transposed = draw(st.booleans()), draw(st.booleans())
+    return channels, filters, kernel, size, stride, padding, dilation, bias, transposed
+
+
+@settings(max_examples=60, deadline=None)
+@given(convolutions(), st.sampled_from(["exact", "fast"]))
+def test_convolutions(case, numerics):
+    channels, filters, kernel, size, stride, padding, dilation, bias, transposed = case
+    torch.manual_seed(0)
+    x = torch.randn(1, channels, *size)
+    if transposed:  # an input whose channels lie last in memory
+        x = x.movedim(1, -1).contiguous().movedim(-1, 1)
+    w = torch.randn(filters, channels, *kernel)
+    b = torch.randn(filters) if bias else None
+    convolve = F.conv1d if len(size) == 1 else F.conv2d
+    graph, out = capture(lambda: convolve(x, w, b, stride, padding, dilation), (w,), numerics)
+    x.normal_()
+    graph.replay()
+    if numerics == "exact":
+        assert torch.equal(out, convolve(x, w, b, stride, padding, dilation))
+    else:
+        wide = convolve(x.double(), w.double(), None if b is None else b.double(), stride, padding, dilation)
+        torch.testing.assert_close(out.double(), wide, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 18),
+    st.integers(1, 200),
+    st.integers(1, 70),
+    st.booleans(),
+    st.sampled_from(["exact", "fast"]),
+)
+def test_linear(n, k, m, bias, numerics):
+    torch.manual_seed(0)
+    x, w = torch.randn(n, k), torch.randn(m, k)
+    b = torch.randn(m) if bias else None
+    graph, out = capture(lambda: F.linear(x, w, b), (w,), numerics)
+    x.normal_()
+    graph.replay()
+    if numerics == "exact":
+        assert torch.equal(out, F.linear(x, w, b))
+    else:
+        wide = F.linear(x.double(), w.double(), None if b is None else b.double())
+        torch.testing.assert_close(out.double(), wide, rtol=1e-4, atol=1e-5)
+
+
+def test_a_weight_changed_in_place_is_packed_again():
+    layer = torch.nn.Linear(8, 5)
+    x = torch.randn(2, 8)
+    graph = ost.accelerator.Graph(numerics="fast")
+    with torch.no_grad(), graph:
+        out = layer(x)
+    assert graph.stats()["steps"]["packed"] == 1
+    with torch.no_grad():
+        layer.weight.mul_(-2)
+        layer.bias.add_(1)
+    graph.replay()
+    torch.testing.assert_close(out, layer(x).detach())
+    layer.weight.data.fill_(0.5)  # moves no version counter
+    graph.refresh_weights()
+    graph.replay()
+    torch.testing.assert_close(out, layer(x).detach())
+
+
+def test_a_weight_changed_by_another_graph_is_packed_again():
+    layer = torch.nn.Linear(8, 5)
+    x = torch.randn(2, 8)
+    use, change = ost.accelerator.Graph(numerics="fast"), ost.accelerator.Graph()
+    with torch.no_grad(), use:
+        out = layer(x)
+    with torch.no_grad(), change:
+        layer.weight.mul_(3)
+    change.replay()
+    use.replay()
+    torch.testing.assert_close(out, layer(x).detach())
+
+
+def test_a_weight_that_the_graph_itself_writes_is_not_packed():
+    layer = torch.nn.Linear(8, 5)
+    x = torch.randn(2, 8)
+    graph = ost.accelerator.Graph(numerics="fast")
+    with torch.no_grad(), graph:
+        layer.weight.mul_(1.5)
+        out = layer(x)
+    assert graph.stats()["steps"]["packed"] == 0
+    for _ in range(3):
+        graph.replay()
+        torch.testing.assert_close(out, layer(x).detach())
+
+
+def test_a_product_of_two_inputs_is_not_packed():
+    a, b = torch.randn(3, 8), torch.randn(8, 4)
+    graph = ost.accelerator.Graph(numerics="fast")
+    with graph:
+        out = a @ b
+    assert graph.stats()["steps"]["packed"] == 0
+    b.numpy()[:] = 1.0  # moves no version counter, and must be seen all the same
+    graph.replay()
+    torch.testing.assert_close(out, a @ b)
