@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from .._errors import OstinatoError, fail
 from ._vet import DTYPES, VettedArchive, VettedModel, extent, schema_name
 from ._vet._archive import CONSTANTS, WEIGHTS
+from ._vet._program import arguments, every_node
 
 
 class Builder:
@@ -35,11 +36,12 @@ class Builder:
         except OstinatoError:
             raise
         except Exception as error:  # a document of the right form may still make no sense
-            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[-1:] or ['']}"[:300]
+            last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
+            reason = f"{type(error).__name__}: {''.join(last)}"[:300]
             raise fail("export.senseless", path=self._archive.path, model=model.name, reason=reason) from None
 
     def _check_registered(self, model: VettedModel) -> None:
-        for target in targets(model.document["graph_module"]["graph"]):
+        for target in _operators(model.document):
             name = schema_name(target)
             if name is None:
                 continue
@@ -101,20 +103,10 @@ def _view(storage: torch.Tensor, payload: dict[str, Any]) -> torch.Tensor:
     return tensor.requires_grad_(meta["requires_grad"])
 
 
-def targets(graph: dict[str, Any]) -> set[str]:
-    """Every operator that a vetted graph names, those of its subgraphs and operator arguments included."""
-    found: set[str] = set()
-    waiting: list[Any] = [graph["nodes"]]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting.extend(item)
-        elif isinstance(item, dict):
-            for key, value in item.items():
-                if key in ("target", "as_operator") and isinstance(value, str):
-                    found.add(value)
-                elif key in ("arg", "as_graph", "graph", "nodes", "inputs", "as_string_to_argument") or (
-                    isinstance(value, dict) and key not in ("metadata", "tensor_values")
-                ):
-                    waiting.append(value)
+def _operators(document: dict[str, Any]) -> set[str]:
+    """Every operator that a vetted program names, as a target or as an argument."""
+    found = set()
+    for node in every_node(document):
+        found.add(node["target"])
+        found.update(each["as_operator"] for each in arguments(node) if "as_operator" in each)
     return found

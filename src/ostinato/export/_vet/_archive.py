@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..._errors import ArchiveError, fail
+from ..._errors import OstinatoError, fail
 from ._names import MODEL_NAME
 from ._payload import bound, payload_config
 from ._program import program, trim
@@ -85,10 +85,9 @@ class VettedArchive:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _refusal(self, bad: Bad) -> ArchiveError:
+    def _refusal(self, bad: Bad) -> OstinatoError:
         hint = bad.hint or "get the file again from its source, or write it anew with ost.export.save"
-        error: ArchiveError = fail("export.refused", path=self.path, what=str(bad), hint=hint)
-        return error
+        return fail("export.refused", path=self.path, what=str(bad), hint=hint)
 
     def _vet_layout(self) -> None:
         for name in self._zip.sizes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ._expressions import expression, guard
@@ -238,21 +239,27 @@ def _refuse(why: str) -> None:
 def trim(document: dict[str, Any]) -> dict[str, Any]:
     """The document without what names files, lines and passes of the machine that made it; in place."""
     document["graph_module"]["metadata"] = {}
-    waiting = [document["graph_module"]["graph"]]
-    while waiting:
-        for node in waiting.pop()["nodes"]:
-            kept = {}
-            if "nn_module_stack" in node["metadata"]:
-                kept["nn_module_stack"] = node["metadata"]["nn_module_stack"]
-            node["metadata"] = kept
-            for item in node["inputs"]:
-                waiting.extend(_graphs_in(item["arg"]))
+    for node in every_node(document):
+        stack = node["metadata"].get("nn_module_stack")
+        node["metadata"] = {} if stack is None else {"nn_module_stack": stack}
     return document
 
 
-def _graphs_in(argument: dict[str, Any]) -> list[Any]:
-    if "as_graph" in argument:
-        return [argument["as_graph"]["graph"]]
-    if "as_string_to_argument" in argument:
-        return [graph for each in argument["as_string_to_argument"].values() for graph in _graphs_in(each)]
-    return []
+def every_node(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The nodes of the graph and of the graphs inside it."""
+    waiting = [document["graph_module"]["graph"]]
+    while waiting:
+        for node in waiting.pop()["nodes"]:
+            yield node
+            for argument in arguments(node):
+                if "as_graph" in argument:
+                    waiting.append(argument["as_graph"]["graph"])
+
+
+def arguments(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments of a node, and those inside dictionaries among them."""
+    waiting = [item["arg"] for item in node["inputs"]]
+    while waiting:
+        argument = waiting.pop()
+        yield argument
+        waiting.extend(argument.get("as_string_to_argument", {}).values())
