@@ -165,3 +165,18 @@ class Affine(nn.Module):
     def forward(self, x, flag=None, *, mode="plain"):
         y = self.linear(x) * self.scale
         return {"y": y, "both": [y + 1, flag]} if mode == "plain" else y
+
+
+class ByShape(nn.Module):
+    """Starts anew when the width of its input changes, which no number remembers."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = torch.zeros(0)
+
+    def forward(self, x):
+        if self.last.shape != x.shape:
+            self.last = torch.zeros_like(x)
+        self.last = self.last + x
+        with torch.no_grad():
+            return self.last * 2.0

@@ -128,6 +128,7 @@ def test_metadata_says_what_the_file_holds(path):
     forward = metadata.methods["forward"]
     assert forward.on_variant_change == "reset"
     assert [each.model for each in forward.variants] == ["model", "forward.1"]
+    assert forward.variants[1].mode == "_last_batch_size=1, _last_sr=8000"
     assert forward.variants[0].inputs == {
         "args": {"tuple": [{"tensor": {"dtype": "float32", "shape": [1, 64]}}, {"value": 16000}]},
         "kwargs": {"dict": {}},

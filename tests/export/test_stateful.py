@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 
 import pytest
 import torch
@@ -7,13 +8,14 @@ from torch import nn
 from ostinato._errors import ExportError, UsageError
 from ostinato.export import Session, trace_stateful, verify
 
-from .models import Affine, Carry, Detector, Pair, Policy, Started, Swap, detector_calls
+from .models import Affine, ByShape, Carry, Detector, Pair, Policy, Started, Swap, detector_calls
 
 
 @pytest.fixture(scope="module")
 def detector():
     module = Detector().eval()
-    calls = {"forward": detector_calls(), "audio_forward": [((torch.zeros(1, 256), 16000), {})]}
+    audio = [((torch.zeros(1, 128), 8000), {}), ((torch.zeros(1, 256), 16000), {})]
+    calls = {"forward": detector_calls(), "audio_forward": audio}
     return module, trace_stateful(module, calls, reset="reset_states")
 
 
@@ -29,6 +31,33 @@ def test_a_change_of_rate_resets_the_state_as_the_module_does(detector):
     _, methods = detector
     assert [each.on_variant_change for each in methods["forward"]] == ["reset", "reset"]
     assert methods["reset_states"][0].resets
+
+
+def test_the_mode_says_what_the_module_remembers(detector):
+    _, methods = detector
+    modes = [f"_last_batch_size=1, _last_sr={rate}" for rate in (16000, 8000)]
+    assert [each.mode for each in methods["forward"]] == modes
+    assert [each.mode for each in methods["audio_forward"]] == modes[::-1]
+
+
+def test_another_method_of_another_mode_resets_too(detector):
+    module, methods = detector
+    x = torch.randn(1, 64)
+    plan = [("forward", (x, 16000), {}), ("audio_forward", (torch.randn(1, 128), 8000), {})]
+    assert verify(module, methods, [plan * 3]).max_abs == 0.0
+    carried = {
+        name: [dataclasses.replace(each, on_variant_change="carry") for each in variants]
+        for name, variants in methods.items()
+    }
+    assert not verify(module, carried, [plan * 3]).agrees
+
+
+def test_a_change_that_no_number_remembers_is_told_by_the_variant():
+    calls = [((torch.randn(1, width),), {}) for width in (3, 4)]
+    methods = trace_stateful(ByShape(), {"forward": calls})
+    assert [each.on_variant_change for each in methods["forward"]] == ["reset", "reset"]
+    assert [each.mode for each in methods["forward"]] == ["forward 0", "forward 1"]
+    assert set(methods["forward"][1].program.state_dict) == {"last__1x4"}
 
 
 def test_state_of_two_shapes_is_kept_apart_and_weights_keep_their_names(detector):

@@ -193,7 +193,7 @@ MESSAGES = {
     ),
     "variant_change": (
         ExportError,
-        "When {method} changes its variant, the module neither resets nor carries its state: "
+        "When the variant or method changes, the module neither resets nor carries all of its state: "
         "{first} differs, at most by {max_abs:.3g}.",
         "export the variants to one file each, or reset the state whenever the variant changes",
     ),

@@ -35,21 +35,26 @@ class VariantInfo:
     is ``{"tensor": {"dtype": "float32", "shape": [1, 512]}}``, ``{"value":
     16000}``, ``{"size": {"dim": "s0", "min": 2, "max": None}}``, or a container
     of trees, ``{"tuple": [...]}``, ``{"list": [...]}``, ``{"dict": {...}}``. A
-    dimension that may vary is an object like that of a size.
+    dimension that may vary is an object like that of a size. ``mode`` names what
+    the module remembers of the call besides its tensors (``"_last_sr=16000"``),
+    None where that is nothing.
     """
 
     model: str
     inputs: dict[str, Any]
     outputs: dict[str, Any]
     state: list[str]
+    mode: str | None = None
 
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method: its variants, and what happens to the state when the variant changes between two calls.
+    """A method: its variants, and what happens to the state when the mode changes between two calls.
 
-    ``on_variant_change`` is ``"reset"`` (all state goes back to its initial
-    value), ``"carry"`` (it stays), or None where there is a single variant.
+    The mode is that of the last call of any method whose variant has one; it is
+    forgotten at a reset. Where a call's variant has another mode,
+    ``on_variant_change`` says whether all state first goes back to its initial
+    value (``"reset"``) or stays (``"carry"``); None where it makes no difference.
     ``resets`` marks a method that brings the state back to the start.
     """
 
@@ -152,6 +157,7 @@ _variant = record(
         ),
         "outputs": _tree,
         "state": list_of(qualified_name),
+        "mode": nullable(text),
     }
 )
 _method = record(

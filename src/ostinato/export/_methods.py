@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -29,10 +29,8 @@ class Variant:
     """One program of a method, for one signature of its arguments.
 
     ``args`` and ``kwargs`` are an example call: on a variant that was loaded
-    from a file, tensors of zeros. ``on_variant_change`` (``"reset"``,
-    ``"carry"`` or None) is the same for all variants of a method, and
-    ``resets`` marks the program that writes the initial state; both are set by
-    `trace_stateful` and end up in the file.
+    from a file, tensors of zeros. The others are set by `trace_stateful` and
+    end up in the file, as `MethodInfo` and `VariantInfo` describe them.
     """
 
     program: ExportedProgram
@@ -40,6 +38,7 @@ class Variant:
     kwargs: dict[str, Any] = field(default_factory=dict)
     on_variant_change: str | None = None
     resets: bool = False
+    mode: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _functional(variant: Variant) -> Variant:
     for node in variant.program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             program = variant.program.run_decompositions({})
-            return Variant(program, variant.args, variant.kwargs, variant.on_variant_change, variant.resets)
+            return replace(variant, program=program)
     return variant
 
 
@@ -132,7 +131,7 @@ def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[
             state[each] = StateInfo(dtype_name(value.dtype), list(value.shape), initial)
         inputs, outputs = describe(variant.program)
         info = methods.setdefault(method, MethodInfo([], variant.on_variant_change, variant.resets))
-        info.variants.append(VariantInfo(name, inputs, outputs, used))
+        info.variants.append(VariantInfo(name, inputs, outputs, used, variant.mode))
     return Metadata(methods=methods, state=state, portable=portable, torch=torch.__version__, **given)
 
 
@@ -200,7 +199,7 @@ def load_methods(path: str | os.PathLike[str]) -> Loaded:
                 _check_described(archive.path, program, each)
                 args, kwargs = example(each.inputs)
                 methods.setdefault(method, []).append(
-                    Variant(program, args, kwargs, info.on_variant_change, info.resets)
+                    Variant(program, args, kwargs, info.on_variant_change, info.resets, each.mode)
                 )
                 for name in each.state:
                     state[name] = tensor_of(program, name)

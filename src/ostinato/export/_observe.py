@@ -56,13 +56,18 @@ def _varied(leaf: Any, generator: torch.Generator) -> Any:
 
 @dataclass(frozen=True)
 class Observation:
-    """A call made `CALLS` times on a fresh module: the module afterwards, and the leaves that are state."""
+    """A call made `CALLS` times on a fresh module: the module afterwards, and the leaves that are state.
+
+    ``mode`` names the numbers and texts that the first call set and that stayed
+    (``"_last_sr=16000"``); empty where there are none.
+    """
 
     call: Call
     steady: torch.nn.Module
     before: Snapshot
     after: Snapshot
     state: set[tuple[Address, int]]
+    mode: str
 
 
 def observe(start: torch.nn.Module, call: Call, generator: torch.Generator) -> Observation:
@@ -81,11 +86,14 @@ def observe(start: torch.nn.Module, call: Call, generator: torch.Generator) -> O
     _run(other, call.varied(generator))
     elsewhere = snapshot(other)
     state: set[tuple[Address, int]] = set()
+    mode: list[str] = []
     for address in {address: None for snap in snaps for address in snap}:
         seen = [snap.get(address) for snap in snaps]
         if not all(equal(seen[0], each) for each in seen[1:]):
-            state.update((address, i) for i in _state_leaves(address, seen, elsewhere.get(address)))
-    return Observation(call, probe, snaps[0], snaps[-1], state)
+            leaves, settled = _sorted(address, seen, elsewhere.get(address))
+            state.update((address, i) for i in leaves)
+            mode += settled
+    return Observation(call, probe, snaps[0], snaps[-1], state, ", ".join(sorted(mode)))
 
 
 def _run(module: torch.nn.Module, call: Call) -> None:
@@ -96,22 +104,27 @@ def _run(module: torch.nn.Module, call: Call) -> None:
         raise fail("export.eager", method=call.method, reason=f"{type(error).__name__}: {error}") from error
 
 
-def _state_leaves(address: Address, seen: list[Value | None], elsewhere: Value | None) -> list[int]:
+def _sorted(
+    address: Address, seen: list[Value | None], elsewhere: Value | None
+) -> tuple[list[int], list[str]]:
+    """Which leaves of a value are state, and what is to be said of those that settle."""
     name = address.dotted
     first, *later = seen[1:]
     if first is None or any(each is None or each.spec != first.spec for each in later):
         raise fail("export.structure", name=name)
-    found = []
+    found, settled = [], []
     before = (
         seen[0].leaves if seen[0] is not None and seen[0].spec == first.spec else [None] * len(first.leaves)
     )
     for i, leaf in enumerate(first.leaves):
         leaves = [leaf] + [each.leaves[i] for each in later if each is not None]
-        settled = all(same(leaf, each) for each in leaves)
-        steady = settled and elsewhere is not None and elsewhere.spec == first.spec
-        if steady and elsewhere is not None and same(leaf, elsewhere.leaves[i]):
-            continue  # the same whatever the input, from the first call on: part of the program
-        if isinstance(leaf, torch.Tensor):
+        everywhere = elsewhere is not None and elsewhere.spec == first.spec
+        if everywhere and elsewhere is not None:
+            everywhere = all(same(leaf, each) for each in [*leaves, elsewhere.leaves[i]])
+        if everywhere:  # the same whatever the input, from the first call on: part of the program
+            if isinstance(leaf, (bool, int, float, str)) and not same(leaf, before[i]):
+                settled.append(f"{name}={leaf!r}")
+        elif isinstance(leaf, torch.Tensor):
             for each in leaves:
                 if not alike(leaf, each):
                     shapes = ", ".join(str(list(getattr(each, "shape", ()))) for each in leaves)
@@ -123,4 +136,4 @@ def _state_leaves(address: Address, seen: list[Value | None], elsewhere: Value |
         else:
             values = " → ".join(repr(each)[:40] for each in [before[i], *leaves])
             raise fail("export.counter", name=name, values=values)
-    return found
+    return found, settled

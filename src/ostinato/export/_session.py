@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,8 +23,8 @@ TOLERANCE = 1e-6
 class Session:
     """Methods with a state of their own: the meaning of a file, written out plainly.
 
-    A call goes to the first variant that takes its arguments. Where the variant
-    of a method is another than in its last call, and the method says so, all
+    A call goes to the first variant that takes its arguments. Where its mode is
+    another than that of the last call that had one, and the method says so, all
     state first goes back to its initial value. The programs given are not
     changed: the state lives in the session.
     """
@@ -31,7 +32,7 @@ class Session:
     def __init__(self, methods: Mapping[str, list[Variant]]) -> None:
         self._methods = methods
         self._inputs = {name: [describe(each.program)[0] for each in methods[name]] for name in methods}
-        self._last: dict[str, int] = {}
+        self._mode: str | None = None
         self._initial: dict[str, torch.Tensor] = {}
         every = [each.program for variants in methods.values() for each in variants]
         for program in every:
@@ -43,15 +44,19 @@ class Session:
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """What the method returns; UsageError where no variant takes these arguments."""
         i = self._find(method, args, kwargs)
-        if self._last.get(method, i) != i and self._methods[method][i].on_variant_change == "reset":
-            self.reset()
-        self._last[method] = i
+        variant = self._methods[method][i]
+        if variant.resets:
+            self._mode = None
+        elif variant.mode is not None:
+            if variant.on_variant_change == "reset" and self._mode not in (None, variant.mode):
+                self.reset()
+            self._mode = variant.mode
         with torch.no_grad():
             return self._module(method, i)(*args, **kwargs)
 
     def reset(self) -> None:
         """Start anew: all state goes back to its initial value."""
-        self._last.clear()
+        self._mode = None
         for name, value in self._initial.items():
             self.state[name].copy_(value)
 
@@ -115,8 +120,8 @@ def verify(
     the other on a fresh copy of ``module`` and in a fresh `Session`. By default
     they are made up from the variants' example arguments with random values: for
     every method, three calls of each variant in turn, the first variant again,
-    and, where a method resets, a reset and three calls more; then all methods
-    mixed.
+    and, where a method resets, a reset and three calls more; then every variant
+    of every method followed by every one of the others.
 
     Returns a `Report`; it does not raise where values differ. Raises
     ExportError where an eager call fails.
@@ -142,9 +147,10 @@ def default_sequences(methods: Mapping[str, list[Variant]], generator: torch.Gen
         for reset in resets:
             plan += [reset, *(_call(name, variants[-1]).varied(generator) for _ in range(3))]
         plans.append(plan)
-    if len(callable_) > 1:
-        turn = [_call(name, variants[0]) for name, variants in callable_.items()]
-        plans.append([each.varied(generator) for each in [turn[0], *turn, *turn, *reversed(turn)]])
+    for first, second in itertools.permutations(callable_, 2):
+        for a, b in itertools.product(callable_[first], callable_[second]):
+            before, after = _call(first, a), _call(second, b)
+            plans.append([each.varied(generator) for each in (before, before, after, before)])
     return plans
 
 

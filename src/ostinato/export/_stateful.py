@@ -49,9 +49,9 @@ def trace_stateful(
     stand still after the first call.
 
     In the end the programs have been compared with the module on random inputs,
-    bit for bit or within 1e-6: from the start, across changes of variant (which
-    shows whether they reset the state or carry it), after a reset, and with all
-    methods mixed.
+    bit for bit or within 1e-6: from the start, across changes of variant and
+    method (which shows whether they reset the state or carry it), and after a
+    reset.
 
     Raises ExportError that names the attribute or call, where state would be
     lost, tracing fails, or the comparison does not hold.
@@ -80,16 +80,13 @@ def trace_stateful(
         state = {names.of(state): state for state in _state_of(each, keys)}
         starts.update(state)
         program = trace_method(each, state, (dynamic_shapes or {}).get(call.method))
-        variant = Variant(program, call.args, call.kwargs or {})
+        variant = Variant(program, call.args, call.kwargs or {}, mode=each.mode or None)
         _check_start(start, call, variant, state, generator, seed)
         methods.setdefault(call.method, []).append(variant)
-    for method, traced in methods.items():
-        if len(traced) > 1:
-            methods[method] = _with_policy(start, method, traced, bool(starts), generator, seed)
+    methods = _with_policy(start, methods, bool(starts), generator, seed)
     if reset:
         program = trace_reset(reset, {name: state.initial for name, state in starts.items()})
         methods[reset] = [Variant(program, resets=True)]
-    if reset or len(methods) > 1:  # what one method does, alone, has been compared by now
         report = compare(start, methods, default_sequences(methods, generator), seed)
         if not report.agrees:
             raise fail("export.disagrees", first=report.first, max_abs=report.max_abs)
@@ -160,17 +157,35 @@ def _check_start(
 
 def _with_policy(
     start: torch.nn.Module,
-    method: str,
-    variants: list[Variant],
+    methods: dict[str, list[Variant]],
     stateful: bool,
     generator: torch.Generator,
     seed: int,
-) -> list[Variant]:
-    """The variants with what a change between them does to the state, as the eager module shows it."""
-    plans = default_sequences({method: variants}, generator)
-    for policy in ("reset", "carry") if stateful else (None,):
-        tried = [replace(each, on_variant_change=policy) for each in variants]
-        report = compare(start, {method: tried}, plans, seed)
+) -> dict[str, list[Variant]]:
+    """The methods with what a change between their variants does to the state, as the module shows it."""
+    every = [each for traced in methods.values() for each in traced]
+    if len(every) == 1:  # what it does alone has been compared by now
+        return methods
+    plans = default_sequences(methods, generator)
+    modes = {each.mode for each in every} - {None}
+    candidates = [methods]
+    if stateful:
+        numbered = {
+            method: [replace(each, mode=f"{method} {i}") for i, each in enumerate(traced)]
+            for method, traced in methods.items()
+        }
+        candidates = [_under("carry", methods), _under("reset", numbered)]
+        if len(modes) > 1:
+            candidates.insert(0, _under("reset", methods))
+    for tried in candidates:
+        report = compare(start, tried, plans, seed)
         if report.agrees:
             return tried
-    raise fail("export.variant_change", method=method, first=report.first, max_abs=report.max_abs)
+    raise fail("export.variant_change", first=report.first, max_abs=report.max_abs)
+
+
+def _under(policy: str, methods: dict[str, list[Variant]]) -> dict[str, list[Variant]]:
+    return {
+        method: [replace(each, on_variant_change=policy) for each in traced]
+        for method, traced in methods.items()
+    }
