@@ -8,6 +8,9 @@ import ostinato as ost
 from ostinato import _native
 
 
+SHAPES = [((7,), (7,)), ((3, 1, 37), (5, 37)), ((130, 67), ()), ((0, 3), (3,)), ((), ())]
+
+
 def captured(function, weights=(), numerics="exact"):
     graph = ost.accelerator.Graph(numerics=numerics)
     graph._treat_as_weights(weights)
@@ -20,13 +23,7 @@ def pointwise():
     dtypes = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
     functions = [torch.add, torch.sub, lambda a, b: torch.sub(a, b, alpha=1)]
     for dtype in dtypes:
-        for shape_a, shape_b in [
-            ((7,), (7,)),
-            ((3, 1, 37), (5, 37)),
-            ((130, 67), ()),
-            ((0, 3), (3,)),
-            ((), ()),
-        ]:
+        for shape_a, shape_b in SHAPES:
             a, b = (torch.randint(0, 100, s).to(dtype) for s in (shape_a, shape_b))
             for function in functions:
                 graph, out = captured(lambda f=function, x=a, y=b: f(x, y))

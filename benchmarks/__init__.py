@@ -1,0 +1,1 @@
+"""Timings: what Ostinato gains over stock torch, measured side by side in one process."""
