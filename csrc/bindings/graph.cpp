@@ -57,8 +57,9 @@ int64_t plan_new(std::vector<torch::stable::Tensor> tensors) {
 }
 
 // Appends one step of the given kind; false, and nothing appended, where that kind cannot do it.
-bool plan_add(int64_t number, std::string kind, std::string name, std::string overload, std::vector<int64_t> code,
-              std::vector<double> floats, std::vector<std::string> texts, std::vector<int64_t> results) {
+bool plan_add(int64_t number, std::string kind, std::string name, std::string overload,
+              std::vector<int64_t> code, std::vector<double> floats, std::vector<std::string> texts,
+              std::vector<int64_t> results) {
   const std::shared_ptr<Plan> plan = plans().get(number);
   Call call{std::move(name), std::move(overload),
             ostinato::decode_args(code, floats, texts, plan->values().size()), std::move(results)};

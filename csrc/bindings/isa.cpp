@@ -14,9 +14,7 @@ struct Candidate {
 };
 
 #if defined(OSTINATO_HAS_AVX512)
-bool cpu_has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
+bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool cpu_has_avx512() {
   return cpu_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -45,7 +43,8 @@ struct Choice {
         if (c.supported) {
           table = &c.table();
         } else {
-          problem = std::string(c.name) + (c.built ? " is not supported by this processor" : " is not in this build");
+          problem = std::string(c.name) +
+                    (c.built ? " is not supported by this processor" : " is not in this build");
         }
         return;
       }

@@ -131,7 +131,8 @@ class Decoder {
   }
   size_t index(size_t size) {
     const int64_t i = take();
-    if (i < 0 || static_cast<size_t>(i) >= size) throw std::runtime_error("a step's argument is out of range");
+    if (i < 0 || static_cast<size_t>(i) >= size)
+      throw std::runtime_error("a step's argument is out of range");
     return static_cast<size_t>(i);
   }
   const std::string& text() { return texts_[index(texts_.size())]; }
@@ -191,7 +192,8 @@ bool box(const Arg& arg, const Values& values, StableIValue* out) {
     }
     case ArgKind::kString: {
       StringHandle string = nullptr;
-      const bool ok = torch_new_string_handle(arg.text.data(), arg.text.size(), &string) == AOTI_TORCH_SUCCESS;
+      const bool ok =
+          torch_new_string_handle(arg.text.data(), arg.text.size(), &string) == AOTI_TORCH_SUCCESS;
       *out = pointer_bits(string);
       return ok;
     }

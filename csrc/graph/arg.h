@@ -11,18 +11,18 @@ namespace ostinato {
 
 // Order is part of the protocol with ostinato/accelerator/_encode.py.
 enum class ArgKind : int64_t {
-  kNone = 0,          // an absent optional
-  kTensor = 1,        // + value number
-  kInt = 2,           // + the integer
-  kFloat = 3,         // + index into floats
-  kBool = 4,          // + 0 or 1
-  kString = 5,        // + index into texts
-  kList = 6,          // + length, then the items
-  kSome = 7,          // then the item: a present optional
-  kDtype = 8,         // + index into texts: "float32"
-  kLayout = 9,        // + index into texts: "strided"
-  kMemoryFormat = 10, // + index into texts: "channels_last"
-  kDevice = 11,       // + index into texts: "cpu"
+  kNone = 0,           // an absent optional
+  kTensor = 1,         // + value number
+  kInt = 2,            // + the integer
+  kFloat = 3,          // + index into floats
+  kBool = 4,           // + 0 or 1
+  kString = 5,         // + index into texts
+  kList = 6,           // + length, then the items
+  kSome = 7,           // then the item: a present optional
+  kDtype = 8,          // + index into texts: "float32"
+  kLayout = 9,         // + index into texts: "strided"
+  kMemoryFormat = 10,  // + index into texts: "channels_last"
+  kDevice = 11,        // + index into texts: "cpu"
 };
 
 struct Arg {

@@ -3,9 +3,9 @@
 namespace ostinato {
 namespace {
 
-constexpr int64_t kMaxColumns = 16;          // beyond, the BLAS has enough to do to be fast
-constexpr int64_t kMaxWeights = 1 << 21;     // elements: 8 MiB packed
-constexpr int64_t kMaxSource = 1 << 17;      // entries of the table of sources
+constexpr int64_t kMaxColumns = 16;       // beyond, the BLAS has enough to do to be fast
+constexpr int64_t kMaxWeights = 1 << 21;  // elements: 8 MiB packed
+constexpr int64_t kMaxSource = 1 << 17;   // entries of the table of sources
 
 struct View {
   std::vector<int64_t> sizes, strides;
@@ -14,7 +14,8 @@ struct View {
 bool float_view(AtenTensorHandle tensor, View* view) {
   int32_t dtype = 0;
   int64_t dims = 0;
-  if (aoti_torch_get_dtype(tensor, &dtype) != AOTI_TORCH_SUCCESS || dtype != aoti_torch_dtype_float32()) return false;
+  if (aoti_torch_get_dtype(tensor, &dtype) != AOTI_TORCH_SUCCESS || dtype != aoti_torch_dtype_float32())
+    return false;
   aoti_torch_get_dim(tensor, &dims);
   view->sizes.resize(dims);
   view->strides.resize(dims);
@@ -67,10 +68,13 @@ bool windows(const View& x, const View& w, const View& y, const Call& call, Wind
   const auto stride = ints(call.args[3]), padding = ints(call.args[4]), dilation = ints(call.args[5]);
   for (size_t i = 0; i < spatial; ++i) {
     Window& axis = axes[2 - spatial + i];
-    const auto pick = [i](const std::vector<int64_t>& list) { return list.size() == 1 ? list[0] : list.at(i); };
-    axis = {w.sizes[2 + i], pick(stride),    pick(padding),   pick(dilation),
+    const auto pick = [i](const std::vector<int64_t>& list) {
+      return list.size() == 1 ? list[0] : list.at(i);
+    };
+    axis = {w.sizes[2 + i], pick(stride),   pick(padding),   pick(dilation),
             x.sizes[2 + i], y.sizes[2 + i], x.strides[2 + i]};
-    if ((axis.in + 2 * axis.padding - axis.dilation * (axis.kernel - 1) - 1) / axis.stride + 1 != axis.out) return false;
+    if ((axis.in + 2 * axis.padding - axis.dilation * (axis.kernel - 1) - 1) / axis.stride + 1 != axis.out)
+      return false;
   }
   return true;
 }
@@ -115,8 +119,8 @@ std::optional<ContractionShape> convolution(const Call& call, const Values& valu
 }
 
 // out[n, m] = input[n, k] weight[k, m] (+ bias[m])
-std::optional<ContractionShape> product(AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle bias,
-                                        AtenTensorHandle out) {
+std::optional<ContractionShape> product(AtenTensorHandle input, AtenTensorHandle weight,
+                                        AtenTensorHandle bias, AtenTensorHandle out) {
   ContractionShape s;
   s.input = input;
   s.weight = weight;

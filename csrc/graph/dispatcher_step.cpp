@@ -46,7 +46,8 @@ class DispatcherStep final : public Step {
     bool ok = true;
     for (size_t i = 0; i < length; ++i) {
       StableIValue item = 0;
-      ok = torch_list_get_item(list, i, &item) == AOTI_TORCH_SUCCESS && store(unboxed(item), slots[i], values) && ok;
+      ok = torch_list_get_item(list, i, &item) == AOTI_TORCH_SUCCESS &&
+           store(unboxed(item), slots[i], values) && ok;
     }
     torch_delete_list(list);
     return ok;

@@ -4,6 +4,8 @@
 
 namespace ostinato {
 
-std::unique_ptr<Step> kernel_step(const Call& call, const Values& values) { return pointwise_step(call, values); }
+std::unique_ptr<Step> kernel_step(const Call& call, const Values& values) {
+  return pointwise_step(call, values);
+}
 
 }  // namespace ostinato

@@ -41,8 +41,14 @@ class Packed {
     }
     if (bias != nullptr) std::memcpy(bias_.data(), bias, shape_.m * sizeof(float));
     const bool in_place = shape_.out_m == 1 && rows_ == shape_.m && (shape_.n == 1 || shape_.out_n == rows_);
-    ContractionArgs args{weights_.data(), columns_.data(), bias == nullptr ? nullptr : bias_.data(),
-                         in_place ? out : out_.data(), rows_, shape_.k, shape_.n, rounding_};
+    ContractionArgs args{weights_.data(),
+                         columns_.data(),
+                         bias == nullptr ? nullptr : bias_.data(),
+                         in_place ? out : out_.data(),
+                         rows_,
+                         shape_.k,
+                         shape_.n,
+                         rounding_};
     if (!kernels().contraction(args)) return false;
     if (!in_place) spread(out);
     return true;
@@ -99,8 +105,8 @@ Handle random_like(AtenTensorHandle model, Numbers* numbers) {
   aoti_torch_get_sizes(model, &sizes);
   aoti_torch_get_strides(model, &strides);
   Handle made;
-  if (aoti_torch_empty_strided(dims, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(), 0,
-                               made.out()) != AOTI_TORCH_SUCCESS) {
+  if (aoti_torch_empty_strided(dims, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(),
+                               0, made.out()) != AOTI_TORCH_SUCCESS) {
     return Handle();
   }
   int64_t bytes = 0;
@@ -111,7 +117,8 @@ Handle random_like(AtenTensorHandle model, Numbers* numbers) {
 }
 
 // What torch computes for the call on other tensors of the same shapes.
-Handle by_torch(const Call& call, const Handle& x, const Handle& w, const Handle& b, AtenTensorHandle out_model) {
+Handle by_torch(const Call& call, const Handle& x, const Handle& w, const Handle& b,
+                AtenTensorHandle out_model) {
   Numbers unused;
   Handle out = random_like(out_model, &unused);
   AOTITorchError status = AOTI_TORCH_FAILURE;
@@ -122,9 +129,9 @@ Handle by_torch(const Call& call, const Handle& x, const Handle& w, const Handle
       for (const Arg& item : call.args[at[i]].items) lists[i].push_back(item.as_int());
     }
     AtenTensorHandle bias = b.get(), result = nullptr;
-    status = aoti_torch_cpu_convolution(
-        x.get(), w.get(), bias == nullptr ? nullptr : &bias, lists[0].data(), lists[0].size(), lists[1].data(),
-        lists[1].size(), lists[2].data(), lists[2].size(), 0, lists[3].data(), lists[3].size(), 1, &result);
+    status = aoti_torch_cpu_convolution(x.get(), w.get(), bias == nullptr ? nullptr : &bias, lists[0].data(),
+                                        lists[0].size(), lists[1].data(), lists[1].size(), lists[2].data(),
+                                        lists[2].size(), 0, lists[3].data(), lists[3].size(), 1, &result);
     out = Handle(result);
   } else if (b.get() == nullptr) {
     status = aoti_torch_cpu_mm_out(out.get(), x.get(), w.get());
@@ -148,7 +155,8 @@ bool same_bits(const Call& call, const ContractionShape& shape, Rounding roundin
     packed.pack(floats(w.get()));
     Numbers unused;
     const Handle got = random_like(shape.out, &unused);
-    if (!packed.run(floats(x.get()), b.get() == nullptr ? nullptr : floats(b.get()), floats(got.get()))) return false;
+    if (!packed.run(floats(x.get()), b.get() == nullptr ? nullptr : floats(b.get()), floats(got.get())))
+      return false;
     for (int64_t m = 0; m < shape.m; ++m) {
       for (int64_t n = 0; n < shape.n; ++n) {
         const int64_t at = m * shape.out_m + n * shape.out_n;

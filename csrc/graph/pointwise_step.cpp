@@ -130,7 +130,11 @@ class PointwiseStep final : public Step {
  public:
   PointwiseStep(const PointwiseArgs& args, std::vector<Dimension> loop,
                 const std::array<AtenTensorHandle, kTensors>& tensors)
-      : args_(args), loop_(std::move(loop)), tensors_(tensors), row_(kernels().pointwise), item_(bytes_of(args.element)) {
+      : args_(args),
+        loop_(std::move(loop)),
+        tensors_(tensors),
+        row_(kernels().pointwise),
+        item_(bytes_of(args.element)) {
     if (loop_.empty()) loop_.push_back({1, {}});
     for (size_t d = 1; d < loop_.size(); ++d) rows_ *= loop_[d].length;
     args_.out_stride = loop_[0].steps[0];

@@ -16,8 +16,13 @@ namespace {
 // built. Lists and optionals live here; deques, since the argument list points into them.
 class Layout {
  public:
-  Layout(const std::vector<const Arg*>& args, const Values& values, AtenTensorHandle* results, size_t result_count)
-      : args_(args), values_(values), results_(results), first_result_(args.size()), result_count_(result_count) {}
+  Layout(const std::vector<const Arg*>& args, const Values& values, AtenTensorHandle* results,
+         size_t result_count)
+      : args_(args),
+        values_(values),
+        results_(results),
+        first_result_(args.size()),
+        result_count_(result_count) {}
 
   template <typename T>
   T take();
@@ -139,8 +144,8 @@ std::unique_ptr<Step> make_shim(AOTITorchError (*function)(P...), const std::vec
 
 enum class Order { kAsSchema, kOutFirst, kInPlace };
 
-#define OSTINATO_SHIM(operator_name, order, function)                                              \
-  if (call.full_name() == operator_name) {                                                         \
+#define OSTINATO_SHIM(operator_name, order, function)                                                    \
+  if (call.full_name() == operator_name) {                                                               \
     return make_shim(&function, arranged(call, Order::order), shim_results(call, Order::order), values); \
   }
 

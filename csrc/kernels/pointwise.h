@@ -19,12 +19,12 @@ enum class Pointwise : int8_t {
 struct PointwiseArgs {
   Pointwise op;
   Element element;
-  double p[2];       // parameters for floating point
-  int64_t ip[2];     // the same for integers
-  int64_t count;     // elements in the row
+  double p[2];    // parameters for floating point
+  int64_t ip[2];  // the same for integers
+  int64_t count;  // elements in the row
   void* out;
   const void* a;
-  const void* b;     // null for operators of one argument
+  const void* b;       // null for operators of one argument
   int64_t out_stride;  // in elements
   int64_t a_stride;
   int64_t b_stride;

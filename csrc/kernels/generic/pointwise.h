@@ -69,8 +69,8 @@ void pointwise_typed(const PointwiseArgs& args) {
       return binary_row<T>(args, [p0](T a, T b) { return wrapping_multiply_add<T>(a, p0, b); });
     case Pointwise::kSub:
       if constexpr (std::is_floating_point_v<T>) return binary_row<T>(args, [](T a, T b) { return a - b; });
-      return binary_row<T>(args,
-                           [p0](T a, T b) { return wrapping_multiply_add<T>(a, static_cast<T>(T(0) - p0), b); });
+      return binary_row<T>(
+          args, [p0](T a, T b) { return wrapping_multiply_add<T>(a, static_cast<T>(T(0) - p0), b); });
     case Pointwise::kThreshold:
       return unary_row<T>(args, [p0, p1](T a) { return a <= p0 ? p1 : a; });
     case Pointwise::kThresholdBackward:
