@@ -1,3 +1,96 @@
 """Messages of ``deployment``: what: (class, message, hint)."""
 
-MESSAGES = {}
+from __future__ import annotations
+
+from ._base import ArchiveError, DeployError, OstinatoError, UsageError
+
+MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
+    # ---- files ----
+    "unreadable": (
+        ArchiveError,
+        "{path} cannot be read: {reason}.",
+        "check the path and its permissions",
+    ),
+    "folder": (
+        ArchiveError,
+        "{path} is a folder, not a file.",
+        "give the path of a TorchScript archive or of a .pt2",
+    ),
+    "no_archive": (
+        ArchiveError,
+        "{path} is neither a TorchScript archive nor a .pt2: {reason}.",
+        "get the file again; torch.jit.save, torch.export.save and ost.deploy write such files",
+    ),
+    "weights_alone": (
+        ArchiveError,
+        "{path} was written by torch.save: it holds weights and no program.",
+        'load the weights into the module that they belong to, and deploy that: "package.module:name"',
+    ),
+    "not_deployed": (
+        ArchiveError,
+        "{path} is a TorchScript archive, which is not run as it is.",
+        "make a file of it that is: ostinato deploy {path} -o model.pt2",
+    ),
+    "unwritable": (
+        DeployError,
+        "{path} cannot be written: {reason}.",
+        "give a path in a folder that exists and is yours to write in",
+    ),
+    # ---- loading and calling ----
+    "no_variant": (
+        UsageError,
+        "No variant takes {call}; there are: {known}.",
+        "pass tensors of these dtypes and shapes and these values, or deploy the model with such --args",
+    ),
+    "input_kind": (
+        ArchiveError,
+        "{method} has the input or output {name} of kind {kind}, which a graph does not hold.",
+        "export the model with tensors, numbers and texts alone",
+    ),
+    # ---- deploying ----
+    "source": (
+        UsageError,
+        "deploy takes a path, a module or 'package.module:name', not {kind}.",
+        "wrap a function in a torch.nn.Module whose forward calls it",
+    ),
+    "import": (
+        UsageError,
+        "{name} cannot be imported: {reason}.",
+        "write package.module:name, and start where `import package.module` works",
+    ),
+    "no_module": (
+        UsageError,
+        "{name} is no torch.nn.Module, but {kind}.",
+        "name a module, or a class or function that makes one when called without arguments",
+    ),
+    "factory": (
+        UsageError,
+        "{name} cannot be called without arguments: {reason}",
+        "name a function that makes the module with the arguments it needs",
+    ),
+    "mx": (
+        UsageError,
+        "mx={value!r}: block formats for weights (MX) are not in this release.",
+        "leave mx out",
+    ),
+    "args": (
+        UsageError,
+        "args is a {kind}, and not a tuple of example inputs or a list of such tuples.",
+        "write args=(x,), or args=[(x, 16000), (y, 8000)] for two variants",
+    ),
+    "args_of_program": (
+        UsageError,
+        "{name} holds exported programs, whose inputs are fixed.",
+        "leave args out, or deploy the module that the file was exported from",
+    ),
+    "no_inputs": (
+        DeployError,
+        "No inputs for forward({signature}) of {name} were found in {trials} trials.",
+        'say what it takes: --args "float32[1,512], 16000" on the command line, args=(x, 16000) in Python',
+    ),
+    "disagrees": (
+        DeployError,
+        "The deployed model differs from {peer}, by {max_abs:.3g} at most, first in {where}.",
+        'nothing was written; try numerics="exact" (--numerics exact), and report it if that differs too',
+    ),
+}

@@ -1,0 +1,205 @@
+"""``ost.deploy``: from a model to a proven file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from .._errors import OstinatoError, fail
+from ..export import Metadata, Variant, save_methods, trace_stateful
+from ..export._signature import shown
+from . import _examples, _proof
+from ._candidate import candidate, check_target
+from ._difference import Difference
+from ._report import DeployReport
+from ._runtime import Deployed, load
+from ._source import Source, read_source
+
+Tell = Callable[[str], None]
+
+
+def deploy(
+    source: str | os.PathLike[str] | torch.nn.Module,
+    args: tuple[Any, ...] | Sequence[tuple[Any, ...]] | None = None,
+    *,
+    out: str | os.PathLike[str],
+    mx: Any = None,
+    numerics: str = "fast",
+    verify: bool = True,
+    tell: Tell | None = None,
+) -> DeployReport:
+    """Make one portable file of a model, and prove that it does what the model does.
+
+    Args:
+        source: the path of a TorchScript archive or of a ``.pt2``, an nn.Module,
+            or ``"package.module:name"`` of a module, or of a class or function
+            that makes one when called without arguments.
+        args: example inputs, a tuple; or a list of tuples, each of which becomes
+            a variant of ``forward``. By default they are guessed from the
+            signature, the weights and the numbers in the code.
+        out: the path of the file, ending in ``.pt2``.
+        mx: block formats for the weights; not in this release.
+        numerics: "fast" or "exact", as for `ost.accelerator.Graph`.
+        verify: compare the file with the source, over at least three calls in a
+            row of each variant, changes of variant and resets; and an archive
+            also with ``torch.jit`` where this torch has it.
+        tell: called with a line for each step of the work.
+
+    State in attributes and buffers goes into the file, and so does a reset
+    method. The file appears when all has succeeded: until then an older one at
+    ``out`` stays as it is.
+
+    Raises:
+        ArchiveError: the source cannot be read.
+        ExportError: the model cannot be exported without losing something.
+        DeployError: no example inputs were found, the results differ, or
+            ``out`` cannot be written.
+        UsageError: an argument has a value that is not taken.
+    """
+    began = time.monotonic()
+    tell = tell or _silent
+    if mx is not None:
+        raise fail("deployment.mx", value=mx)
+    if numerics not in _proof.TOLERANCES:
+        raise fail("accelerator.numerics", value=numerics)
+    check_target(out)
+    tell(f"reading {source if isinstance(source, (str, os.PathLike)) else type(source).__name__}")
+    read = read_source(source)
+    bytes_before = read.nbytes
+    left_out: dict[str, str] = {}
+    if read.module is None:
+        if args is not None:
+            raise fail("deployment.args_of_program", name=read.name)
+        methods, guessed = dict(read.programs), False
+    else:
+        calls, guessed = _examples.find(read, args, tell)
+        methods = _traced(read, calls, left_out, tell)
+    tell(f"writing {os.fspath(out)}")
+    with candidate(out) as path:
+        metadata = {
+            "source": read.described(),
+            "verification": _promise(verify, numerics),
+            "user": {"numerics": numerics},
+        }
+        described = save_methods(path, methods, metadata=metadata)
+        model = load(path)
+        eager, torchscript, note = None, None, "not compared with TorchScript: verify=False"
+        if verify:
+            tell("comparing the file with its source")
+            eager, torchscript, note = _prove(read, methods, model, numerics)
+        else:
+            _capture_all(model, methods)
+        bytes_after = path.stat().st_size
+    return DeployReport(
+        source=read.name,
+        kind=read.kind,
+        out=os.fspath(out),
+        bytes_before=bytes_before,
+        bytes_after=bytes_after,
+        numerics=numerics,
+        methods={name: [shown(each.args, each.kwargs) for each in found] for name, found in methods.items()},
+        left_out=left_out,
+        state=_state(described),
+        guessed=guessed,
+        eager=eager,
+        torchscript=torchscript,
+        not_compared=note,
+        **_figures(model),
+        seconds=round(time.monotonic() - began, 3),
+        warnings=_warnings(eager, numerics),
+    )
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+def _promise(verify: bool, numerics: str) -> dict[str, Any] | None:
+    """For the file, which takes its place only when this has been found to hold."""
+    if not verify:
+        return None
+    rtol, atol = _proof.TOLERANCES[numerics]
+    return {"rtol": rtol, "atol": atol}
+
+
+def _traced(
+    source: Source, calls: list[tuple[Any, ...]], left_out: dict[str, str], tell: Tell
+) -> dict[str, list[Variant]]:
+    """``forward`` and the method that resets; what else the model has is named in ``left_out``."""
+    assert source.module is not None
+    resets = source.reset_methods()
+    for name in source.methods():
+        if name != "forward" and name not in resets:
+            left_out[name] = "only forward and reset methods are deployed"
+    variants: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]]
+    variants = {"forward": [(each, {}) for each in calls]}
+    tell("tracing forward" + (f" and {resets[0]}" if resets else ""))
+    if not resets:
+        return trace_stateful(source.module, variants)
+    left_out.update(dict.fromkeys(resets[1:], f"{resets[0]} resets already"))
+    try:
+        return trace_stateful(source.module, variants, resets[0])
+    except OstinatoError as error:
+        # Where forward alone cannot be exported either, its own error is the better one.
+        methods = trace_stateful(source.module, variants)
+        left_out[resets[0]] = error.message
+        return methods
+
+
+def _prove(
+    source: Source, methods: Mapping[str, list[Variant]], model: Deployed, numerics: str
+) -> tuple[Difference, Difference | None, str]:
+    plans = _proof.plans_for(methods)
+    tolerance = _proof.TOLERANCES[numerics]
+    got = _proof.results(plans, _proof.of_deployed(model))
+    programs = _proof.of_programs(methods)
+    reference = programs if source.module is None else _proof.of_module(source.module)
+    eager = _proof.difference(plans, _proof.results(plans, reference), got, tolerance)
+    _agree(eager, "the source in eager mode")
+    if numerics == "exact" and not eager.exact and source.module is not None:
+        steps = _proof.difference(plans, _proof.results(plans, programs), got, (0.0, 0.0))
+        _agree(steps, "the exported program")
+    if source.kind != "torchscript" or source.path is None:
+        return eager, None, "not compared with TorchScript: the source is no archive"
+    expected, why = _proof.torchscript_results(source.path, plans)
+    if expected is None:
+        return eager, None, f"not compared with TorchScript: {why}"
+    torchscript = _proof.difference(plans, expected, got, _proof.TOLERANCES["fast"])
+    _agree(torchscript, "TorchScript")
+    return eager, torchscript, ""
+
+
+def _agree(found: Difference, peer: str) -> None:
+    if found.disagreement:
+        raise fail("deployment.disagrees", peer=peer, where=found.disagreement, max_abs=found.max_abs)
+
+
+def _capture_all(model: Deployed, methods: Mapping[str, list[Variant]]) -> None:
+    for name, variants in methods.items():
+        for each in variants:
+            model.methods[name](*each.args, **each.kwargs)
+
+
+def _state(metadata: Metadata) -> dict[str, str]:
+    return {name: f"{info.dtype}{info.shape}" for name, info in metadata.state.items()}
+
+
+def _figures(model: Deployed) -> dict[str, Any]:
+    every = [each for variants in model.stats().values() for each in variants if each["captured"]]
+    steps: dict[str, int] = {}
+    for each in every:
+        for kind, count in each["steps"].items():
+            steps[kind] = steps.get(kind, 0) + count
+    return {"nodes": sum(each["nodes"] for each in every), "steps": steps}
+
+
+def _warnings(eager: Difference | None, numerics: str) -> list[str]:
+    if eager is None:
+        return ["nothing was compared: the file may differ from its source"]
+    if numerics == "exact" and not eager.exact:
+        return [f"exact steps, but tracing itself rounds differently than the source: {eager.max_abs:.2g}"]
+    return []

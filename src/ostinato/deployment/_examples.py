@@ -1,0 +1,63 @@
+"""The example inputs of a deployment: what the caller gave, or what a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .._errors import fail
+from ..export._signature import shown
+from . import _parameters
+from ._probe import guess
+from ._source import Source
+
+_MOST_CONSTANTS = 64
+
+
+def find(
+    source: Source, args: tuple[Any, ...] | Sequence[tuple[Any, ...]] | None, tell: Callable[[str], None]
+) -> tuple[list[tuple[Any, ...]], bool]:
+    """``(example calls of forward, the primary first; whether they were guessed)``."""
+    if args is not None:
+        return _given(args), False
+    assert source.module is not None
+    tell("looking for inputs that the model takes")
+    parameters, constants = _known(source)
+    found = guess(source.module, "forward", parameters, constants)
+    if not found.variants:
+        signature = ", ".join(f"{each.name}: {each.text}" for each in parameters)
+        raise fail("deployment.no_inputs", name=source.name, signature=signature, trials=found.trials)
+    for each in found.variants:
+        tell(f"found forward{shown(each, {})}")
+    return found.variants, True
+
+
+def _given(args: Any) -> list[tuple[Any, ...]]:
+    variants = [args] if isinstance(args, tuple) else args
+    if not isinstance(variants, (list, tuple)) or not variants or not all(type(e) is tuple for e in variants):
+        raise fail("deployment.args", kind=type(args).__name__)
+    return list(variants)
+
+
+def _known(source: Source) -> tuple[list[_parameters.Parameter], list[int]]:
+    module = source.module
+    assert module is not None
+    if source.kind == "torchscript":
+        from .. import torchscript
+
+        return _parameters.of_archive(torchscript.signature(module)), torchscript.constants(module)[
+            -_MOST_CONSTANTS:
+        ]
+    return _parameters.of_function(module.forward), _sizes(module)
+
+
+def _sizes(module: torch.nn.Module) -> list[int]:
+    """The whole numbers in the attributes and weights of a module tree."""
+    found: set[int] = set()
+    for each in module.modules():
+        found.update(v for v in vars(each).values() if type(v) is int and v > 0)
+    for tensor in (*module.parameters(), *module.buffers()):
+        found.update(tensor.shape)
+    return sorted(found - {0})[-_MOST_CONSTANTS:]
