@@ -1,3 +1,58 @@
 """Messages of ``cli``: what: (class, message, hint)."""
 
-MESSAGES = {}
+from __future__ import annotations
+
+from ._base import MissingDependencyError, OstinatoError, UsageError
+
+MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
+    "usage": (
+        UsageError,
+        "{message}.",
+        "{command} --help shows what it takes",
+    ),
+    "unexpected": (
+        OstinatoError,
+        "It stopped with an unexpected {kind}: {message}",
+        "run it again with --debug for the traceback, and report it",
+    ),
+    "args": (
+        UsageError,
+        "The arguments {text!r} cannot be understood: {what}.",
+        "write them as {grammar}",
+    ),
+    "tensors": (
+        UsageError,
+        "{path} cannot be used as input: {reason}.",
+        "write it with torch.save: a tensor, or a tuple of tensors, numbers and texts",
+    ),
+    "unwritable": (
+        OstinatoError,
+        "{path} cannot be written: {reason}.",
+        "give a path in a folder that exists and is yours to write in",
+    ),
+    "method": (
+        UsageError,
+        "{path} has no method {method!r}; it has: {known}.",
+        "pass one of these as --method",
+    ),
+    "peer": (
+        UsageError,
+        "--against knows no {name!r}.",
+        "name some of eager, torchscript, torchscript=path, onnx=path.onnx, separated by commas",
+    ),
+    "peer_path": (
+        UsageError,
+        "--against {name} needs the path of a file.",
+        "write --against {name}=path",
+    ),
+    "peer_failed": (
+        UsageError,
+        "{name} cannot run here: {reason}.",
+        "leave it out of --against, or give arguments that it takes with --args",
+    ),
+    "no_onnxruntime": (
+        MissingDependencyError,
+        "Comparing with ONNX Runtime needs the package onnxruntime, which is not installed.",
+        "pip install onnxruntime",
+    ),
+}

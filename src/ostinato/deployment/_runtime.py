@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 from .._errors import ArchiveError, fail
 from ..accelerator import Graph, graph_pool_handle
 from ..export import Variant, load as load_program, load_methods
+from ..export._observe import Call
 from ..export._signature import describe, example, shown
 from ._kind import file_kind
 from ._program import Program, functional, state_of
@@ -79,6 +80,12 @@ class Method:
     def variants(self) -> tuple[str, ...]:
         """The signatures that it takes, such as ``"(float32[1, 512], 16000)"``."""
         return tuple(each.signature for each in self._programs)
+
+    def example(self, seed: int = 0) -> tuple[Any, ...]:
+        """Random positional arguments of the kind that the first variant takes."""
+        first = self._programs[0]
+        generator = torch.Generator().manual_seed(seed)
+        return Call(self.name, first.args, {}).varied(generator).args
 
     def __repr__(self) -> str:
         return " | ".join(f"{self.name}{each}" for each in self.variants)
@@ -306,3 +313,13 @@ def programs_of(path: str | os.PathLike[str]) -> tuple[Mapping[str, list[Variant
         return {"forward": [Variant(program, args, kwargs)]}, "exact"
     numerics = loaded.metadata.user.get("numerics")
     return loaded.methods, numerics if numerics in ("exact", "fast") else "exact"
+
+
+def eager_program(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Callable[..., Any]:
+    """The program for ``args``, run by torch operator by operator and not from a graph: for comparisons."""
+    model = Deployed(os.fspath(path), programs_of(path)[0], "exact", copy_outputs=True)
+    found = model.methods[method]
+    program = next((each for each in found._programs if each.takes(args, {})), None)
+    if program is None:
+        raise found._no_variant(args, {})
+    return lambda *given: program.run(program.leaves(given, {}))

@@ -1,0 +1,137 @@
+"""``ostinato inspect``: what a file holds. Reads it without torch, and runs nothing of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from typing import Any
+
+from ._printer import Printer
+
+NAME = "inspect"
+HELP = "say what a file holds: methods, inputs, state, parameters, operators; runs nothing of it"
+EXAMPLES = ("ostinato inspect silero_vad.jit", "ostinato inspect vad.pt2 --json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a TorchScript archive or a .pt2")
+
+
+def run(options: argparse.Namespace, printer: Printer) -> int:
+    from ..deployment import file_kind
+
+    if file_kind(options.file) == "pt2":
+        document = programs(options.file)
+    else:
+        document = archive(options.file)
+    document = {"file": options.file, "bytes": os.path.getsize(options.file), **document}
+    printer.result(document)
+    _print(document, printer)
+    return 0
+
+
+def archive(path: str) -> dict[str, Any]:
+    """The account of a TorchScript archive."""
+    from ..torchscript import inspect
+
+    return {"kind": "torchscript", **inspect(path).to_json()}
+
+
+def programs(path: str) -> dict[str, Any]:
+    """The account of a ``.pt2``, of ours or of stock torch."""
+    from ..export import read_metadata
+    from ..export._vet import VettedArchive
+    from ..export._vet._program import every_node
+
+    operators: Counter[str] = Counter()
+    weights: dict[str, int] = {}
+    with VettedArchive(path) as file:
+        models = file.vet_models()
+        described = file.metadata is not None
+        for model in models.values():
+            operators.update(_operator(node["target"]) for node in every_node(model.document))
+            for name, payload in model.weights.items():
+                if payload["is_param"]:
+                    weights[name] = _elements(payload["tensor_meta"]["sizes"])
+    document: dict[str, Any] = {"kind": "pt2"}
+    if described:
+        metadata = read_metadata(path)
+        document["methods"] = {
+            name: [_signature(each.inputs) + " -> " + _tree(each.outputs) for each in info.variants]
+            for name, info in metadata.methods.items()
+        }
+        document["state"] = {name: f"{info.dtype}{info.shape}" for name, info in metadata.state.items()}
+        document["made_by"] = f"ostinato {metadata.ostinato}, torch {metadata.torch}"
+        document["source"] = metadata.source
+        document["verification"] = metadata.verification
+        document["numerics"] = metadata.user.get("numerics")
+    else:
+        document["methods"] = {"forward": ["written by torch.export.save"]}
+        document["state"] = {}
+    document["parameters"] = sum(weights.values())
+    document["operators"] = dict(operators.most_common())
+    # What a stock torch may not have.
+    document["unsupported"] = sorted(
+        name for name in operators if not name.startswith(("aten.", "prims.", "_operator."))
+    )
+    return document
+
+
+def _operator(target: str) -> str:
+    return target.removeprefix("torch.ops.")
+
+
+def _elements(sizes: list[dict[str, Any]]) -> int:
+    count = 1
+    for size in sizes:
+        count *= int(size.get("as_int", 1))
+    return count
+
+
+def _signature(inputs: dict[str, Any]) -> str:
+    args = [_tree(each) for each in inputs["args"]["tuple"]]
+    args += [f"{name}={_tree(each)}" for name, each in inputs["kwargs"]["dict"].items()]
+    return f"({', '.join(args)})"
+
+
+def _tree(tree: dict[str, Any]) -> str:
+    ((kind, value),) = tree.items()
+    if kind == "tensor":
+        sizes = ", ".join(each["dim"] if isinstance(each, dict) else str(each) for each in value["shape"])
+        return f"{value['dtype']}[{sizes}]"
+    if kind == "value":
+        return repr(value)
+    if kind == "size":
+        return str(value["dim"])
+    if kind == "dict":
+        return "{" + ", ".join(f"{key}: {_tree(each)}" for key, each in value.items()) + "}"
+    items = ", ".join(_tree(each) for each in value)
+    return f"[{items}]" if kind == "list" else f"({items})"
+
+
+def _print(document: dict[str, Any], printer: Printer) -> None:
+    width = max(map(len, document))
+    for name, value in document.items():
+        if isinstance(value, dict) and value:
+            printer.heading(name)
+            printer.table([row for key, each in value.items() for row in _rows(key, each)])
+        elif isinstance(value, list) and value:
+            printer.heading(name)
+            printer.table([[f"  {_line(each)}"] for each in value])
+        else:
+            printer.table([[name.ljust(width), "none" if value in (None, {}, []) else str(value)]])
+
+
+def _rows(name: str, value: Any) -> list[list[str]]:
+    """One row, or one for each of several values."""
+    values = value if isinstance(value, list) else [value]
+    return [[f"  {name}" if not i else "", _line(each)] for i, each in enumerate(values)]
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_line(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_line, value))
+    return str(value)
