@@ -1,11 +1,13 @@
 // Which of our own kernels does a call: the table of them.
+#include "graph/join_step.h"
 #include "graph/pointwise_step.h"
 #include "graph/step.h"
 
 namespace ostinato {
 
 std::unique_ptr<Step> kernel_step(const Call& call, const Values& values) {
-  return pointwise_step(call, values);
+  if (auto step = pointwise_step(call, values)) return step;
+  return join_step(call, values);
 }
 
 }  // namespace ostinato

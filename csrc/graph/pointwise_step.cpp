@@ -33,6 +33,14 @@ const Operator kOperators[] = {
     {"aten::leaky_relu_", Pointwise::kLeakyRelu, 1, 1, true},
     {"aten::hardtanh.out", Pointwise::kHardtanh, 1, 2, false},
     {"aten::hardtanh_", Pointwise::kHardtanh, 1, 2, true},
+    {"aten::mul.out", Pointwise::kMul, 2, 0, false},
+    {"aten::mul_.Tensor", Pointwise::kMul, 2, 0, true},
+    {"aten::div.out", Pointwise::kDiv, 2, 0, false},
+    {"aten::div_.Tensor", Pointwise::kDiv, 2, 0, true},
+    {"aten::relu.out", Pointwise::kRelu, 1, 0, false},
+    {"aten::relu_", Pointwise::kRelu, 1, 0, true},
+    {"aten::pow.Tensor_Scalar_out", Pointwise::kSquare, 1, 1, false},  // where the exponent is 2
+    {"aten::clone.out", Pointwise::kCopy, 1, 1, false},                // the parameter is a memory format
 };
 
 const Operator* find(const std::string& name) {
@@ -202,7 +210,39 @@ class PointwiseStep final : public Step {
 
 }  // namespace
 
+namespace {
+
+// The step that does `args.op` over these tensors, the output first; null where they do not broadcast.
+std::unique_ptr<Step> over(const PointwiseArgs& args, const std::array<AtenTensorHandle, kTensors>& tensors) {
+  std::vector<Dimension> loop;
+  if (!loop_over(tensors, &loop)) return nullptr;
+  merge_neighbours(&loop);
+  return std::make_unique<PointwiseStep>(args, std::move(loop), tensors);
+}
+
+bool is_floating(Element element) { return element == Element::kFloat || element == Element::kDouble; }
+
+// Whether the kernel gives eager's bits for these numbers and dtypes.
+bool takes(const PointwiseArgs& args) {
+  switch (args.op) {
+    case Pointwise::kAdd:
+    case Pointwise::kSub:
+      return !is_floating(args.element) || args.p[0] == 1.0;  // eager may fuse the product: not ours to guess
+    case Pointwise::kDiv:
+      return is_floating(args.element);
+    case Pointwise::kSquare:
+      return is_floating(args.element) && args.p[0] == 2.0;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Step> pointwise_step(const Call& call, const Values& values) {
+  if (call.full_name() == "aten::copy_") {
+    return copy_step(values[call.args[0].bits].get(), values[call.args[1].bits].get());
+  }
   const Operator* found = find(call.full_name());
   if (found == nullptr) return nullptr;
   const size_t numbers = static_cast<size_t>(found->inputs + found->parameters);
@@ -211,10 +251,10 @@ std::unique_ptr<Step> pointwise_step(const Call& call, const Values& values) {
   std::array<AtenTensorHandle, kTensors> tensors{};
   const Arg& output = found->in_place ? call.args.front() : call.args.back();
   tensors[0] = values[output.bits].get();
+  if (found->op == Pointwise::kCopy) return copy_step(tensors[0], values[call.args[0].bits].get());
   PointwiseArgs args{};
   args.op = found->op;
   if (!element_of(tensors[0], &args.element)) return nullptr;
-  const bool floating = args.element == Element::kFloat || args.element == Element::kDouble;
   for (int i = 0; i < found->inputs; ++i) {
     tensors[1 + i] = values[call.args[i].bits].get();
     Element element{};
@@ -222,17 +262,38 @@ std::unique_ptr<Step> pointwise_step(const Call& call, const Values& values) {
   }
   for (int i = 0; i < found->parameters; ++i) {
     const Arg& number = call.args[found->inputs + i];
-    if (!floating && number.kind == ArgKind::kFloat) return nullptr;
+    if (!is_floating(args.element) && number.kind == ArgKind::kFloat) return nullptr;
     args.p[i] = number.as_double();
     args.ip[i] = number.as_int();
   }
-  const bool sums = found->op == Pointwise::kAdd || found->op == Pointwise::kSub;
-  if (sums && floating && args.p[0] != 1.0) return nullptr;  // eager may fuse the product: not ours to guess
+  return takes(args) ? over(args, tensors) : nullptr;
+}
 
-  std::vector<Dimension> loop;
-  if (!loop_over(tensors, &loop)) return nullptr;
-  merge_neighbours(&loop);
-  return std::make_unique<PointwiseStep>(args, std::move(loop), tensors);
+std::unique_ptr<Step> copy_step(AtenTensorHandle to, AtenTensorHandle from) {
+  int32_t dtype = 0, from_dtype = 0;
+  if (aoti_torch_get_dtype(to, &dtype) != AOTI_TORCH_SUCCESS ||
+      aoti_torch_get_dtype(from, &from_dtype) != AOTI_TORCH_SUCCESS || dtype != from_dtype) {
+    return nullptr;
+  }
+  PointwiseArgs args{};
+  args.op = Pointwise::kCopy;
+  switch (aoti_torch_dtype_element_size(dtype)) {  // a copy moves bits, whatever they mean
+    case 1:
+      args.element = Element::kUint8;
+      break;
+    case 2:
+      args.element = Element::kInt16;
+      break;
+    case 4:
+      args.element = Element::kInt32;
+      break;
+    case 8:
+      args.element = Element::kInt64;
+      break;
+    default:
+      return nullptr;
+  }
+  return over(args, {to, from, nullptr});
 }
 
 }  // namespace ostinato

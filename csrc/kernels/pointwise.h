@@ -14,6 +14,11 @@ enum class Pointwise : int8_t {
   kThresholdBackward,  // b <= p0 ? 0 : a
   kLeakyRelu,          // a > 0 ? a : a * p0
   kHardtanh,           // a clamped to [p0, p1]; a NaN stays
+  kMul,                // a * b
+  kDiv,                // a / b, for floating point
+  kRelu,               // a < 0 ? 0 : a
+  kSquare,             // a * a
+  kCopy,               // a
 };
 
 struct PointwiseArgs {

@@ -7,7 +7,6 @@ import torch
 import ostinato as ost
 from ostinato import _native
 
-
 SHAPES = [((7,), (7,)), ((3, 1, 37), (5, 37)), ((130, 67), ()), ((0, 3), (3,)), ((), ())]
 
 
@@ -46,6 +45,25 @@ def pointwise():
         torch.testing.assert_close(out, function(), rtol=0, atol=0, equal_nan=True)
 
 
+def joins():
+    """Inside a program, where the memory of a join is a part of the pool that does not begin at its start."""
+    x = torch.randn(4, 33)
+
+    def function():
+        y = x * 2
+        rows = torch.cat([y, x, y[:2]], 0)
+        columns = torch.cat([rows[:4], y.t()[:4, :4]], 1)
+        deep = torch.stack([y, x + 1], 1)
+        return rows.sum(0), columns.relu(), deep.sum(1), torch.cat([columns, columns[:, ::2]], -1) * 1.0
+
+    graph, out = captured(function)
+    for _ in range(3):
+        x.normal_()
+        graph.replay()
+        for got, want in zip(out, function(), strict=True):
+            assert torch.equal(got, want)
+
+
 def large_sums_use_all_threads():
     a, b = torch.randn(300, 1000), torch.randn(300, 1000)
     for x, y in ((a, b), (a.t(), b.t()), (a, b[:1]), (a[:, ::2], b[:, ::2])):
@@ -68,6 +86,7 @@ def products():
 if __name__ == "__main__":
     torch.manual_seed(0)
     pointwise()
+    joins()
     large_sums_use_all_threads()
     products()
     print(_native.info()["isa"])

@@ -29,6 +29,19 @@ T wrapping_multiply_add(T a, T factor, T b) {
   }
 }
 
+template <typename T>
+T wrapping_multiply(T a, T b) {
+  return wrapping_multiply_add<T>(T(0), a, b);
+}
+template <>
+inline float wrapping_multiply(float a, float b) {
+  return a * b;
+}
+template <>
+inline double wrapping_multiply(double a, double b) {
+  return a * b;
+}
+
 template <typename T, typename F>
 void unary_row(const PointwiseArgs& args, F f) {
   T* out = static_cast<T*>(args.out);
@@ -79,6 +92,17 @@ void pointwise_typed(const PointwiseArgs& args) {
       return unary_row<T>(args, [p0](T a) { return a > T(0) ? a : static_cast<T>(a * p0); });
     case Pointwise::kHardtanh:
       return unary_row<T>(args, [p0, p1](T a) { return a < p0 ? p0 : (a > p1 ? p1 : a); });
+    case Pointwise::kMul:
+      return binary_row<T>(args, [](T a, T b) { return wrapping_multiply<T>(a, b); });
+    case Pointwise::kDiv:
+      if constexpr (std::is_floating_point_v<T>) return binary_row<T>(args, [](T a, T b) { return a / b; });
+      return;
+    case Pointwise::kRelu:
+      return unary_row<T>(args, [](T a) { return a < T(0) ? T(0) : a; });
+    case Pointwise::kSquare:
+      return unary_row<T>(args, [](T a) { return wrapping_multiply<T>(a, a); });
+    case Pointwise::kCopy:
+      return unary_row<T>(args, [](T a) { return a; });
   }
 }
 
