@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from .._errors import OstinatoError, fail
@@ -21,7 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     try:
         options = build_parser().parse_args(given)
-        status: int = options.run(options, printer)
+        with warnings.catch_warnings():
+            if not debug:  # torch warns its developers; a user of a command can do nothing about it
+                warnings.simplefilter("ignore")
+            status: int = options.run(options, printer)
         sys.stdout.flush()
         return status
     except OstinatoError as error:

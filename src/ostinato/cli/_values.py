@@ -81,7 +81,7 @@ class _Reader:
             values.append(self._value(depth))
             if self._mark() == ",":
                 self._at += 1
-            elif self._at < len(self._tokens) and self._mark() != end:
+            elif self._at < len(self._tokens) and not (end and self._mark() == end):
                 raise self._wrong(f"a comma is missing before {self._tokens[self._at][0].strip()!r}")
 
     def _value(self, depth: int) -> Any:
@@ -122,7 +122,7 @@ class _Reader:
             if dtype.is_floating_point or dtype.is_complex:
                 return torch.randn(shape, generator=self._generator).to(dtype)
             return torch.randint(0, 2, shape, generator=self._generator).to(dtype)
-        except (RuntimeError, ValueError, MemoryError):
+        except (RuntimeError, TypeError, ValueError, MemoryError):
             raise self._wrong(f"{token['tensor']} cannot be made") from None
 
 

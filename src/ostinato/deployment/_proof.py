@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from ..export import Session, Variant
 from ..export._observe import Call
@@ -49,7 +50,8 @@ def results(plans: Plans, start: Callable[[], Callable[[Call], Any]], seed: int 
         for i, call in enumerate(plan):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 torch.manual_seed(seed + i)
-                row.append(run(call.fresh()))
+                # A copy: what a call returns may be state that the next one writes.
+                row.append(pytree.tree_map_only(torch.Tensor, torch.clone, run(call.fresh())))
         collected.append(row)
     return collected
 

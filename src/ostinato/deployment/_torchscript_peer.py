@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import torch
+from torch.utils import _pytree as pytree
 
 
 def main(archive: str, calls: str, answers: str, threads: str) -> None:
@@ -20,7 +21,9 @@ def main(archive: str, calls: str, answers: str, threads: str) -> None:
         for i, (method, args, kwargs) in enumerate(plan):
             torch.manual_seed(i)
             with torch.no_grad():
-                row.append(getattr(model, method)(*args, **kwargs))
+                answer = getattr(model, method)(*args, **kwargs)
+            # A copy: what a call returns may be state that the next one writes.
+            row.append(pytree.tree_map_only(torch.Tensor, torch.clone, answer))
         rows.append(row)
     torch.save(rows, answers)
 
