@@ -13,10 +13,10 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test lint format bench docs errors operators clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(VENV)/.dependencies: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -51,7 +51,13 @@ bench: setup ## time Ostinato beside eager torch and its peers
 	$(BIN)/python -m benchmarks
 
 docs: setup ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+errors: setup ## write docs/reference/errors.md from the tables of messages
+	$(BIN)/python scripts/errors.py
+
+operators: setup ## the same for operators.md, from PyTorch's operator samples (a minute)
+	$(BIN)/python scripts/operators.py
 
 clean: ## remove everything that a target made
 	rm -rf $(VENV) build dist site demo
