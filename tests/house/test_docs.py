@@ -6,36 +6,51 @@ import pathlib
 import re
 
 import pytest
+import torch
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 FENCE = re.compile(r"^( *)```python[ ]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
-# What a page supposes the reader to have.
-SUPPOSED = {
-    "docs/guides/export.md": """
-import torch
 
 class MyDetector(torch.nn.Module):
+    """What the pages deploy and export: a detector at two sample rates that remembers what it heard."""
+
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(8, 1)
-        self.reset_states()
+        self._state = torch.zeros(1, 8)
+        self._last_sr = 0
 
+    @torch.jit.export
     def reset_states(self):
         self._state = torch.zeros(1, 8)
         self._last_sr = 0
 
-    def forward(self, x, sr):
+    def forward(self, x, sr: int):
+        if sr != 16000 and sr != 8000:
+            raise ValueError("the sample rate must be 16000 or 8000")
+        if x.shape[-1] != (512 if sr == 16000 else 256):
+            raise ValueError("a chunk has 512 samples at 16000 Hz and 256 at 8000 Hz")
         if self._last_sr != sr:
             self.reset_states()
         self._last_sr = sr
         self._state = torch.tanh(self._state + x.reshape(1, 8, -1).mean(-1))
         return self.layer(self._state)
 
-chunk = torch.zeros(1, 512)
-""",
-}
+
+def _has_a_detector(namespace):
+    namespace.update(torch=torch, MyDetector=MyDetector, chunk=torch.zeros(1, 512))
+
+
+def _has_an_archive(namespace):
+    model = MyDetector().eval()
+    torch.jit.script(model).save("silero_vad.jit")
+    namespace.update(torch=torch, model=model, chunk=torch.zeros(1, 512))
+
+
+# What a page supposes its reader to have.
+SUPPOSED = {"docs/guides/export.md": _has_a_detector, "docs/guides/deploy.md": _has_an_archive}
 
 
 def blocks(text):
@@ -68,12 +83,10 @@ def devices():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("devices")
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    import torch
-
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     namespace = {"__name__": "__main__"}
-    exec(SUPPOSED.get(_name(page), ""), namespace)
+    SUPPOSED.get(_name(page), lambda _: None)(namespace)
     for line, code in blocks(page.read_text(encoding="utf-8")):
         # Padded, so that a traceback shows the line of the page.
         exec(compile("\n" * line + code, str(page), "exec"), namespace)
