@@ -53,6 +53,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{op} at {where} works on a {kind} that has no memory of its own.",
         "keep it outside the capture",
     ),
+    "hidden": (
+        CaptureError,
+        "{op} at {where} ran inside {type}.__torch_dispatch__ where no capture can see it.",
+        "run it on plain tensors there (x.as_subclass(torch.Tensor)), or keep it outside the capture",
+    ),
     "grad_bound": (
         CaptureError,
         "The backward pass in the capture gave {count} parameter(s) their first .grad (shape {shape} at "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass_type
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from .._errors import fail
 from ._program import AnyNode, ConstantNode, Node, Program, Storage, Value, leaves, map_tensors
@@ -14,10 +15,12 @@ from ._random import RandomTracker, generators
 from ._restore import Snapshots, as_bytes
 from ._schema import OpOverload, has_dynamic_shape, rule, written
 from ._source import text, user_line
-from ._watch import GradientWatch
+from ._watch import GradientWatch, hide_from_dynamo
 
 # Makes a tensor of a literal; what it holds is part of the program, not of the world before it.
 _LITERAL = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
+_RESIZES = ("aten::resize_", "aten::resize_as_")
+_PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
 
 
 class Recorder:
@@ -30,12 +33,14 @@ class Recorder:
         self.storages: list[Storage] = []
         self.snapshots = Snapshots()
         self.random = RandomTracker()
+        self.calls = 0
         self._numbers: dict[int, int] = {}  # address of the StorageImpl -> number of the storage
 
     # ---- one call -------------------------------------------------------------
     def call(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs one operator and records it."""
         where = user_line()
+        self.calls += 1
         law = rule(op)
         if law.refusal is not None:
             raise fail(law.refusal, op=op, where=text(where))
@@ -49,6 +54,8 @@ class Recorder:
             self.random.follow(generator, len(self.nodes))
         known = {self.number(tensor) for tensor in inputs}
         changed = [t for t in leaves(written(law, args, kwargs)) if t.device == self.device]
+        if law.name in _RESIZES:
+            self._check_size(op, args, where)
         written_numbers = frozenset(self.number(tensor) for tensor in changed)
         if not law.metadata_only:
             for tensor in changed:
@@ -61,10 +68,11 @@ class Recorder:
         out = op(*args, **kwargs)
 
         random = self.random.after(len(self.nodes))
+        if changed:
+            self._after_change(op, changed, sizes, where)
         if law.metadata_only:
             return out
         if changed:
-            self._after_change(op, changed, sizes, where)
             # An output may have been given its size by the operator: record how it looks now.
             recorded_args = map_tensors(args, self.value)
             recorded_kwargs = {name: map_tensors(v, self.value) for name, v in kwargs.items()}
@@ -124,11 +132,26 @@ class Recorder:
         if not torch._C._has_storage(tensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             raise fail("accelerator.no_storage", op=op, where=text(where), kind=type(tensor).__name__)
 
+    def unseen(self, op: OpOverload, out: Any) -> bool:
+        """Whether a call that ran nothing recorded has changed or made memory all the same."""
+        if rule(op).writes and not rule(op).metadata_only:
+            return True
+        storages = [t.untyped_storage() for t in leaves(out) if torch._C._has_storage(t)]
+        return any(s._cdata not in self._numbers and s.nbytes() and s.data_ptr() for s in storages)
+
     # ---- changes --------------------------------------------------------------
     def _about_to_change(self, tensor: torch.Tensor) -> None:
         storage = self.storages[self.number(tensor)]
         if storage.owner is not None:
             self.snapshots.keep(storage.number, storage.owner, tensor)
+
+    def _check_size(self, op: OpOverload, args: tuple[Any, ...], where: tuple[str, int]) -> None:
+        tensor, wanted = args[0], args[1]
+        sizes = wanted.shape if isinstance(wanted, torch.Tensor) else wanted
+        elements = math.prod(sizes) + int(tensor.storage_offset())
+        storage = self.storages[self.number(tensor)]
+        if storage.owner is not None and elements * tensor.itemsize > storage.nbytes:
+            raise fail("accelerator.resizes", op=op, where=text(where))
 
     def _after_change(
         self, op: OpOverload, changed: list[torch.Tensor], sizes: dict[int, int], where: tuple[str, int]
@@ -175,7 +198,31 @@ class CaptureMode(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        # A wrapper subclass first says what it is made of; what it then runs comes here.
-        if any(is_traceable_wrapper_subclass_type(t) for t in types):
-            return NotImplemented
-        return self.recorder.call(func, args, kwargs or {})
+        # A subclass first says what its operators mean; what it then runs comes here.
+        own = [t for t in types if t.__torch_dispatch__ is not _PLAIN_DISPATCH]
+        if own:
+            return self._unwrap(own, func, types, args, kwargs or {})
+        # A legacy constructor comes here with the function mode on, which watches the user and not us.
+        with torch._C.DisableTorchFunction():
+            return self.recorder.call(func, args, kwargs or {})
+
+    def _unwrap(self, own: list[Any], func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Asks the subclasses in turn, recording what they run; refuses what they run out of sight."""
+        calls = self.recorder.calls
+        for subclass in own:
+            with self:
+                out = subclass.__torch_dispatch__(func, types, args, kwargs)
+            if out is not NotImplemented:
+                if self.recorder.calls == calls and self.recorder.unseen(func, out):
+                    where = text(user_line())
+                    raise fail("accelerator.hidden", op=func, where=where, type=subclass.__name__)
+                return out
+        return NotImplemented
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False keeps torch from importing dynamo (seconds) for the first capture of a process."""
+        return False
+
+
+hide_from_dynamo(CaptureMode.__torch_dispatch__)

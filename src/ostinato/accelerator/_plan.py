@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from .._errors import fail
 from ._program import Node
-from ._source import text
 
 Step = Callable[[], None]
 
@@ -80,11 +78,7 @@ class Plan:
     def _again(self, index: int) -> None:
         """Does a failed step in Python: for torch's message, which the C interface keeps to itself."""
         node, again = self._nodes[index]
-        try:
-            again(node)()
-        except Exception as error:
-            where = text(node.where)
-            raise fail("accelerator.step_failed", op=node.op, where=where, reason=error) from error
+        again(node)()
 
     def __del__(self) -> None:
         self._free(self._number)

@@ -8,6 +8,7 @@ becomes a node of its own, so that a replay draws what eager would draw.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -25,7 +26,11 @@ class _Track:
 
     def __init__(self, generator: torch.Generator, at: int) -> None:
         self.generator = generator
-        self.now, self.first = _state(generator)
+        _, self.first = _state(generator)
+        # A state that no code of the user's can set: otherwise `manual_seed(0)` inside a capture
+        # that began in the state of seed 0 would be no jump, or a return to the beginning.
+        generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+        self.now, _ = _state(generator)
         # state -> (point, index of the node before which it can be saved)
         self.points: dict[bytes, tuple[int, int]] = {self.now: (0, at)}
         self.saved: set[int] = set()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+
+from ._guard import below_autograd
 
 _set_versions = torch._C._autograd._unsafe_set_version_counter
 
@@ -12,19 +16,30 @@ class Snapshots:
 
     def __init__(self) -> None:
         self._bytes: dict[int, tuple[torch.UntypedStorage, torch.Tensor]] = {}
+        self._looks: list[tuple[torch.Tensor, int, tuple[Any, ...]]] = []
         self._versions: dict[int, tuple[torch.Tensor, int]] = {}
 
     def keep(self, number: int, storage: torch.UntypedStorage, tensor: torch.Tensor) -> None:
         """Called before ``tensor``, which looks at ``storage``, is changed."""
         if number not in self._bytes:
             self._bytes[number] = (storage, as_bytes(storage).clone())
+        look = (tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset()))
+        self._looks.append((tensor, number, look))
         if id(tensor) not in self._versions and not tensor.is_inference():
             self._versions[id(tensor)] = (tensor, tensor._version)
 
     def put_back(self) -> None:
         """Restores memory without moving a version counter, and the counters themselves."""
-        for storage, content in self._bytes.values():
+        resized = set()
+        for number, (storage, content) in self._bytes.items():
+            if storage.nbytes() != content.numel():  # by an `out=`, which was refused for it
+                storage.resize_(content.numel())
+                resized.add(number)
             as_bytes(storage).copy_(content)
+        with below_autograd():
+            for tensor, number, look in reversed(self._looks):
+                if number in resized:
+                    tensor.as_strided_(*look)
         # Newest first: where two tensors share a counter, the oldest reading is the right one.
         kept = list(reversed(self._versions.values()))
         if kept:

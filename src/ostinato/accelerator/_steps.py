@@ -7,12 +7,14 @@ from typing import Any
 import torch
 
 from .. import _native
+from .._errors import fail
 from . import _memory
 from ._encode import Encoder, Refused, dispatchable
 from ._forms import Form, forms
 from ._plan import Plan, Step
 from ._program import ConstantNode, GeneratorNode, Node, Program, Storage, Value, leaves, map_tensors
 from ._restore import as_bytes
+from ._source import text
 
 # A constant up to this size is kept and copied; a larger one is made anew at every replay.
 _CONSTANT_BYTES = 1 << 20
@@ -212,7 +214,10 @@ class Builder:
         return save if node.action == "save" else restore
 
     def python_step(self, node: Node) -> Step:
-        """Runs the node as the capture ran it, and copies what it made to where it belongs."""
+        """Runs the node as the capture ran it, and copies what it made to where it belongs.
+
+        The step raises ReplayError, with torch's message, where the operator fails.
+        """
         op = node.op
         args = map_tensors(node.args, self.tensors.__getitem__, Value)
         kwargs = {k: map_tensors(v, self.tensors.__getitem__, Value) for k, v in node.kwargs.items()}
@@ -221,7 +226,11 @@ class Builder:
         ]
 
         def step() -> None:
-            results = leaves(op(*args, **kwargs))
+            try:
+                results = leaves(op(*args, **kwargs))
+            except Exception as error:
+                where = text(node.where)
+                raise fail("accelerator.step_failed", op=op, where=where, reason=error) from error
             for i, target in targets:
                 target.copy_(results[i])
 

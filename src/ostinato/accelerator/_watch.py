@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,11 +32,12 @@ _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
 
 class WatchMode(TorchFunctionMode):
-    """Refuses what a replay could not repeat, and notes which gradients the code itself cleared."""
+    """Refuses what a replay could not repeat, and notes which gradients the code itself assigned."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cleared: dict[int, torch.Tensor] = {}
+        # Tensors whose .grad the code itself set or cleared, each with the one it had before.
+        self.assigned: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -44,8 +46,8 @@ class WatchMode(TorchFunctionMode):
             raise fail("accelerator.reads_memory", what=_READS[func], where=text(user_line()))
         if func == _SET_DATA:
             raise fail("accelerator.data_setter", what="data", where=text(user_line()))
-        if func == _SET_GRAD and args[1] is None:
-            self.cleared[id(args[0])] = args[0]
+        if func == _SET_GRAD:
+            self.assigned.setdefault(id(args[0]), (args[0], args[0].grad))
         return func(*args, **(kwargs or {}))
 
 
@@ -53,7 +55,8 @@ class OptimizerWatch:
     """Raises where an optimizer makes its state inside the capture."""
 
     def __enter__(self) -> OptimizerWatch:
-        self._before: dict[int, set[tuple[int, str]]] = {}
+        self._thread = threading.get_ident()  # torch's hooks are for all threads, a capture for one
+        self._before: dict[int, tuple[Optimizer, set[tuple[int, str]]]] = {}
         self._handles = [
             register_optimizer_step_pre_hook(self._pre),
             register_optimizer_step_post_hook(self._post),
@@ -63,6 +66,8 @@ class OptimizerWatch:
     def __exit__(self, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
+        for optimizer, state in self._before.values():  # their step raised half way
+            self._drop(optimizer, self._state(optimizer) - state)
 
     @staticmethod
     def _state(optimizer: Optimizer) -> set[tuple[int, str]]:
@@ -74,16 +79,22 @@ class OptimizerWatch:
         }
 
     def _pre(self, optimizer: Optimizer, *_: Any) -> None:
-        self._before[id(optimizer)] = self._state(optimizer)
+        if threading.get_ident() == self._thread:
+            self._before[id(optimizer)] = (optimizer, self._state(optimizer))
+
+    @staticmethod
+    def _drop(optimizer: Optimizer, made: set[tuple[int, str]]) -> None:
+        """What a first step made is no state of the user's: a warm-up step shall make it."""
+        for parameter in list(optimizer.state):
+            if any(id(parameter) == owner for owner, _ in made):
+                del optimizer.state[parameter]
 
     def _post(self, optimizer: Optimizer, *_: Any) -> None:
-        made = self._state(optimizer) - self._before.pop(id(optimizer), set())
+        if threading.get_ident() != self._thread:
+            return
+        made = self._state(optimizer) - self._before.pop(id(optimizer), (optimizer, set()))[1]
         if made:
-            # What this first step made is no state of the user's: a warm-up step shall make it.
-            for parameter, state in list(optimizer.state.items()):
-                if any(id(parameter) == owner for owner, _ in made):
-                    optimizer.state.pop(parameter)
-                    del state
+            self._drop(optimizer, made)
             name = sorted(name for _, name in made)[0]
             raise fail("accelerator.optimizer_state", optimizer=type(optimizer).__name__, state=name)
 
@@ -107,19 +118,65 @@ class GradientWatch:
         bound = [
             tensor
             for tensor in self._leaves.values()
-            if tensor.grad is not None and id(tensor) not in self._watch.cleared
+            if tensor.grad is not None and id(tensor) not in self._watch.assigned
         ]
         if bound:
-            for tensor in bound:
-                tensor.grad = None
             raise fail("accelerator.grad_bound", count=len(bound), shape=tuple(bound[0].shape))
+
+    def undo(self) -> None:
+        """Gives every tensor the .grad that it had before the capture."""
+        for tensor in self._leaves.values():
+            tensor.grad = None
+        for tensor, grad in self._watch.assigned.values():
+            tensor.grad = grad
+
+
+class _Stance:
+    """torch's stance on compiling, which is one for all threads: set while any capture is under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._captures = 0
+        self._set: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._captures == 0:
+                self._set = torch.compiler.set_stance("force_eager")
+            self._captures += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._captures -= 1
+            if self._captures == 0:
+                self._set.__exit__(None, None, None)
+                self._set = None
+
+
+_stance = _Stance()
 
 
 @contextlib.contextmanager
 def eager_compile() -> Iterator[None]:
-    """Runs compiled regions as they were written, since a recorder cannot look into compiled code."""
+    """Runs compiled regions as they were written, since a recorder cannot look into compiled code.
+
+    Where dynamo is not loaded, nothing has been compiled, and torch compiles nothing under a mode.
+    """
     if "torch._dynamo" not in sys.modules:
         yield
         return
-    with torch.compiler.set_stance("force_eager"):
+    _stance.enter()
+    try:
         yield
+    finally:
+        _stance.leave()
+
+
+def hide_from_dynamo(function: Any) -> None:
+    """Keeps dynamo, should the captured code load it, out of ``function`` and all that it calls."""
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
+
+
+hide_from_dynamo(WatchMode.__torch_function__)

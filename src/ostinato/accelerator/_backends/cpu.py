@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
+import weakref
 from typing import Any
 
 import torch
 
 from ..._errors import fail
 from .._capture import CaptureMode, Recorder
-from .._guard import below_autograd
+from .._guard import below_autograd, default_dtype
 from .._plan import Plan
 from .._program import Program
 from .._records import NodeRecord, records
@@ -22,7 +23,8 @@ from .._watch import GradientWatch, OptimizerWatch, WatchMode, eager_compile
 
 _DEVICE = torch.device("cpu")
 _current = threading.local()
-_arenas: dict[tuple[int, int], Arena] = {}
+# By pool handle: a pool lives as long as a graph that uses it.
+_arenas: weakref.WeakValueDictionary[tuple[int, int], Arena] = weakref.WeakValueDictionary()
 
 
 class CpuGraph(GraphImplInterface):
@@ -33,6 +35,7 @@ class CpuGraph(GraphImplInterface):
         self._recorder: Recorder | None = None
         self._program: Program | None = None
         self._plan: Plan | None = None
+        self._arena: Arena | None = None
         self._records: tuple[NodeRecord, ...] = ()
         self._stats: dict[str, Any] = {}
         self._replaying = threading.Lock()
@@ -47,6 +50,7 @@ class CpuGraph(GraphImplInterface):
         self._watch = WatchMode()
         self._gradients = GradientWatch(self._watch)
         self._recorder = Recorder(_DEVICE, self._gradients)
+        self._dtype = torch.get_default_dtype()
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
         self._modes.enter_context(OptimizerWatch())
@@ -65,8 +69,13 @@ class CpuGraph(GraphImplInterface):
         try:
             self._modes.close()
             if failed:
+                self._gradients.undo()
                 return
-            self._gradients.check()
+            try:
+                self._gradients.check()
+            except BaseException:
+                self._gradients.undo()
+                raise
             program = recorder.finish()
         finally:
             torch.clear_autocast_cache()
@@ -83,11 +92,13 @@ class CpuGraph(GraphImplInterface):
         program = self._program
         assert program is not None
         repair(program)
-        tensors = Tensors(program, _arenas.setdefault(self._pool, Arena()))
+        self._arena = _arenas.setdefault(self._pool, Arena())
+        tensors = Tensors(program, self._arena)
         builder = Builder(program, tensors, self.numerics, self.weights)
-        for node in program.nodes:
-            builder.add(node)
-        self._plan = builder.finish()
+        with default_dtype(self._dtype):
+            for node in program.nodes:
+                builder.add(node)
+            self._plan = builder.finish()
         self._plan.changes(program.written_before())
         self._stats = {
             "nodes": len(program.nodes),
@@ -110,12 +121,17 @@ class CpuGraph(GraphImplInterface):
             raise fail("accelerator.replayed_elsewhere")
         try:
             with self._below:
-                plan.run()
+                if torch.get_default_dtype() is self._dtype:
+                    plan.run()
+                else:
+                    with default_dtype(self._dtype):
+                        plan.run()
         finally:
             self._replaying.release()
 
     def reset(self) -> None:
         self._plan = None
+        self._arena = None
         self._program = None
         self._records = ()
         self._stats = {}
