@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 import json
 import struct
 import zipfile
@@ -27,6 +28,12 @@ from ._vet import DTYPES, METADATA, trim
 from ._vet._archive import CONSTANTS, WEIGHTS
 from ._vet._program import STRIDED
 
+# The tensors are written below, from the program itself; torch 2.11 cannot be told to leave them out.
+_WITHOUT_TENSORS: dict[str, Any] = {
+    name: False
+    for name in ("serialize_state_dict", "serialize_constants")
+    if name in inspect.signature(serialize).parameters
+}
 _ALIGNMENT = 64
 _PADDING = 0x4F53  # the id of the extra field that only fills
 _CODES = {name: code for code, (name, _) in DTYPES.items()}
@@ -102,7 +109,7 @@ def _serialized(name: str, program: ExportedProgram) -> bytes:
     bare = copy.copy(program)
     bare.example_inputs = None
     try:
-        artifact = serialize(bare, serialize_state_dict=False, serialize_constants=False)
+        artifact = serialize(bare, **_WITHOUT_TENSORS)
     except Exception as error:
         last = [line for line in str(error).splitlines() if line.strip()][-1:]
         reason = f"{type(error).__name__}: {''.join(last).strip()}"
