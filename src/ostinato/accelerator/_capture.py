@@ -48,7 +48,8 @@ class Recorder:
             raise fail("accelerator.data_dependent_shape", op=op, where=text(where))
         inputs = leaves(args) + leaves(list(kwargs.values()))
         for tensor in inputs:
-            self._check(op, tensor, where)
+            if not self._made_meta(tensor):
+                self._check(op, tensor, where)
         self.gradients.note(inputs)
         for generator in generators(args, kwargs):
             self.random.follow(generator, len(self.nodes))
@@ -79,7 +80,11 @@ class Recorder:
         if not random and not written_numbers and self._literal(law.name, out, where):
             return out
         outputs = leaves(out)
-        for tensor in outputs:
+        if not written_numbers and not random and all(t.is_meta for t in outputs):
+            for tensor in outputs:  # forward-mode differentiation asks for shapes like this: nothing to replay
+                self.number(tensor, fresh=True)
+            return out
+        for tensor in [*outputs, *(t for t in inputs if t.is_meta)]:
             self._check(op, tensor, where)
         fresh = frozenset(n for n in (self.number(t, fresh=True) for t in outputs) if n not in known)
         if fresh or written_numbers or random:
@@ -138,6 +143,9 @@ class Recorder:
             return True
         storages = [t.untyped_storage() for t in leaves(out) if torch._C._has_storage(t)]
         return any(s._cdata not in self._numbers and s.nbytes() and s.data_ptr() for s in storages)
+
+    def _made_meta(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_meta and tensor.untyped_storage()._cdata in self._numbers
 
     # ---- changes --------------------------------------------------------------
     def _about_to_change(self, tensor: torch.Tensor) -> None:

@@ -13,12 +13,14 @@ from typing import Any
 
 import torch
 
+from ._guard import below_autograd
 from ._program import AnyNode, GeneratorNode
 
 
 def _state(generator: torch.Generator) -> tuple[bytes, torch.Tensor]:
-    state = generator.get_state()
-    return state.numpy().tobytes(), state
+    with below_autograd():  # no mode of the user's shall see it
+        state = generator.get_state()
+        return state.numpy().tobytes(), state
 
 
 class _Track:

@@ -48,6 +48,6 @@ class Snapshots:
 
 def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
     """The memory of ``storage`` as uint8, under a version counter of its own."""
-    with torch.inference_mode(False):
+    with torch.inference_mode(False), below_autograd():
         empty = torch.empty(0, dtype=torch.uint8, device=storage.device)
         return empty.set_(storage, 0, (storage.nbytes(),), (1,))  # type: ignore[call-overload,no-any-return]

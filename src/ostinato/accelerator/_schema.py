@@ -26,7 +26,6 @@ _SYNCHRONISES = {
     "aten::is_nonzero",
     "aten::equal",
     "aten::allclose",
-    "aten::is_same_size",
 }
 
 # The shape of the result depends on data, though no tag says so (composites, seen whole in inference mode).

@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._errors import fail
 from .._capture import CaptureMode, Recorder
@@ -89,16 +90,19 @@ class CpuGraph(GraphImplInterface):
 
     # ---- replay ---------------------------------------------------------------
     def instantiate(self) -> None:
+        with _disable_current_modes(), default_dtype(self._dtype):
+            self._build()
+
+    def _build(self) -> None:
         program = self._program
         assert program is not None
         repair(program)
         self._arena = _arenas.setdefault(self._pool, Arena())
         tensors = Tensors(program, self._arena)
         builder = Builder(program, tensors, self.numerics, self.weights)
-        with default_dtype(self._dtype):
-            for node in program.nodes:
-                builder.add(node)
-            self._plan = builder.finish()
+        for node in program.nodes:
+            builder.add(node)
+        self._plan = builder.finish()
         self._plan.changes(program.written_before())
         self._stats = {
             "nodes": len(program.nodes),
