@@ -81,7 +81,7 @@ class Recorder:
             return out
         outputs = leaves(out)
         if not written_numbers and not random and all(t.is_meta for t in outputs):
-            for tensor in outputs:  # forward-mode differentiation asks for shapes like this: nothing to replay
+            for tensor in outputs:  # forward-mode differentiation asks for shapes so: nothing to replay
                 self.number(tensor, fresh=True)
             return out
         for tensor in [*outputs, *(t for t in inputs if t.is_meta)]:
