@@ -1,0 +1,250 @@
+"""``inspect``: what an archive holds, told without torch and without running any of it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .._errors import fail
+from ._archive import MAX_PICKLE, Archive
+from ._archive_pickle import DeviceRef, EnumRef, Instance, TensorRef
+from ._code import Class, Code, chain_of
+from ._names import unsupported
+from ._program import objects, read_data
+
+# What a tracer leaves in the debug files: file(line): function.
+_TRACED = re.compile(rb"[\w/.\-]+\.py\(\d+\): \w+")
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor of the archive: ``kind`` is "parameter", "buffer" or "attribute"."""
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class ArchiveInfo:
+    """What `inspect` found.
+
+    path: the file.
+    format: the version of the archive's format.
+    producer: what wrote it, as far as the layout of the file tells.
+    archive: "scripted", "traced" or "lite" (with bytecode for the mobile interpreter, beside the code).
+    root: the full name of the model's class.
+    methods: each method of the root with its signature, ``forward`` first.
+    tensors: parameters, buffers and other tensors by full name, such as "encoder.0.weight".
+    attributes: the root's other attributes, their values as text.
+    operators: each operator that the code names and how often, the most frequent first.
+    unsupported: those of them that `load` refuses, each with a hint.
+    parameters: the number of elements in parameters.
+    code_bytes: the size of the code.
+    classes: the number of classes that the code defines.
+    """
+
+    path: str
+    format: int
+    producer: str
+    archive: str
+    root: str
+    methods: dict[str, str]
+    tensors: dict[str, TensorInfo]
+    attributes: dict[str, str]
+    operators: dict[str, int]
+    unsupported: dict[str, str]
+    parameters: int
+    code_bytes: int
+    classes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain dictionaries, lists, texts and numbers."""
+        document = dataclasses.asdict(self)
+        document["tensors"] = {name: str(tensor) for name, tensor in self.tensors.items()}
+        return document
+
+
+def inspect(path: str | os.PathLike[str]) -> ArchiveInfo:
+    """What a TorchScript archive holds; torch is not imported, and nothing of the file is run.
+
+    Raises ArchiveError where the file is damaged or is no TorchScript archive. An archive that uses what
+    `load` does not support is told about all the same.
+    """
+    with Archive(path) as archive:
+        if not archive.code_files():
+            raise fail("torchscript.no_code", path=archive.path)
+        data = read_data(archive, "data.pkl")
+        if not isinstance(data, Instance):
+            raise archive.damaged("its data is not a module")
+        objects(archive, data)  # refuses cycles
+        code = Code(archive)
+        root = _class(code, data.cls)
+        tensors = dict(_tensors(code, data, "", set()))
+        operators = _operators(code)
+        hints = {name: unsupported(name) for name in operators}
+        return ArchiveInfo(
+            path=archive.path,
+            format=archive.version,
+            producer=_producer(archive),
+            archive=_kind(archive, data.cls),
+            root=data.cls,
+            methods=_methods(root),
+            tensors=tensors,
+            attributes=_attributes(data, root),
+            operators=operators,
+            unsupported={name: hint for name, hint in hints.items() if hint is not None},
+            parameters=sum(_count(t.shape) for t in tensors.values() if t.kind == "parameter"),
+            code_bytes=sum(archive.entries[name].file_size for name in archive.code_files()),
+            classes=sum(
+                isinstance(found, Class)
+                for file in archive.code_files()
+                for found in code.definitions(file).values()
+            ),
+        )
+
+
+def _class(code: Code, name: str) -> Class | None:
+    found = code.find(name)
+    return found if isinstance(found, Class) else None
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _producer(archive: Archive) -> str:
+    # The format does not name its writer; the entries beside the code and data came with these versions.
+    if ".data/serialization_id" in archive.entries:
+        return "PyTorch 2.1 or later"
+    if archive.version < 3:
+        return "PyTorch 1.2 to 1.4"
+    return "PyTorch 1.5 to 2.0"
+
+
+def _kind(archive: Archive, root: str) -> str:
+    if "bytecode.pkl" in archive.entries:
+        return "lite"
+    debug = "code/" + root.rpartition(".")[0].replace(".", "/") + ".py.debug_pkl"
+    if debug in archive.entries and archive.entries[debug].file_size <= MAX_PICKLE:
+        return "traced" if _TRACED.search(archive.read(debug, MAX_PICKLE)) else "scripted"
+    return "scripted"
+
+
+def _methods(root: Class | None) -> dict[str, str]:
+    if root is None:
+        return {}
+    names = sorted(root.methods, key=lambda name: name != "forward")
+    return {name: signature_text(root.methods[name].node) for name in names}
+
+
+def signature_text(node: ast.FunctionDef) -> str:
+    """``(x: Tensor, n: int=1) -> Tensor`` of a method, less ``self``."""
+    spec = node.args
+    defaults: list[ast.expr | None] = [*[None] * (len(spec.args) - len(spec.defaults)), *spec.defaults]
+    written = []
+    for argument, default in list(zip(spec.args, defaults, strict=True))[1:]:
+        kind = "" if argument.annotation is None else f": {ast.unparse(argument.annotation)}"
+        written.append(argument.arg + kind + ("" if default is None else f"={ast.unparse(default)}"))
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    return f"({', '.join(written)}){returns}"
+
+
+def _tensors(code: Code, instance: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str, TensorInfo]]:
+    if id(instance) in seen:
+        return
+    seen.add(id(instance))
+    declared = _class(code, instance.cls)
+    state = instance.state if isinstance(instance.state, dict) else {"state": instance.state}
+    for name, value in state.items():
+        full = f"{prefix}{name}"
+        if isinstance(value, TensorRef):
+            kind = "attribute"
+            if declared is not None and name in declared.parameters:
+                kind = "parameter"
+            elif declared is not None and name in declared.buffer_names():
+                kind = "buffer"
+            yield full, TensorInfo(kind, value.storage.dtype, value.size)
+        elif isinstance(value, Instance):
+            yield from _tensors(code, value, full + ".", seen)
+        elif isinstance(value, (list, tuple, dict)):
+            yield from _nested(code, value, full, seen)
+
+
+def _nested(code: Code, values: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, TensorInfo]]:
+    """Objects inside containers; tensors there are mostly parameters again, so only those of tuples count."""
+    if id(values) in seen:
+        return
+    seen.add(id(values))
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        full = f"{prefix}[{key}]"
+        if isinstance(value, Instance):
+            yield from _tensors(code, value, full + ".", seen)
+        elif isinstance(value, TensorRef) and not isinstance(values, list):
+            yield full, TensorInfo("attribute", value.storage.dtype, value.size)
+        elif isinstance(value, (list, tuple, dict)):
+            yield from _nested(code, value, full, seen)
+
+
+def _attributes(data: Instance, root: Class | None) -> dict[str, str]:
+    state = data.state if isinstance(data.state, dict) else {}
+    found = {
+        str(name): _text(value)
+        for name, value in state.items()
+        if not isinstance(value, (TensorRef, Instance)) and name != "_is_full_backward_hook"
+    }
+    if root is not None:
+        found.update({name: _text(value) for name, value in root.constants.items()})
+    return found
+
+
+def _text(value: Any) -> str:
+    written = _plain(value)
+    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(each) for each in value[:_LONGEST]) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_plain(each) for each in value[:_LONGEST]) + ")"
+    if isinstance(value, dict):
+        pairs = list(value.items())[:_LONGEST]
+        return "{" + ", ".join(f"{_plain(key)}: {_plain(each)}" for key, each in pairs) + "}"
+    if isinstance(value, TensorRef):
+        return str(TensorInfo("tensor", value.storage.dtype, value.size))
+    if isinstance(value, Instance):
+        return value.cls
+    if isinstance(value, EnumRef):
+        return f"{value.cls}({value.value!r})"
+    if isinstance(value, DeviceRef):
+        return value.name
+    return repr(value)
+
+
+def _operators(code: Code) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for file in code.archive.code_files():
+        for node in code.functions(file):
+            for each in ast.walk(node):
+                chain = chain_of(each.func) if isinstance(each, ast.Call) else []
+                name = None
+                if chain[:1] == ["torch"] and len(chain) == 2:
+                    name = f"aten::{chain[1]}"
+                elif chain[:1] == ["ops"] and len(chain) == 3:
+                    name = f"{chain[1]}::{chain[2]}"
+                if name is not None:
+                    counts[name] = counts.get(name, 0) + 1
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,230 @@
+"""The code that a model reaches, translated: what ``load`` runs and ``source`` prints.  Needs no torch."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .._errors import OstinatoError, fail
+from ._archive import MAX_PICKLE, Archive
+from ._archive_pickle import MAX_DEPTH, EnumRef, Instance, Refused, read_pickle
+from ._code import Class, Code, Function
+from ._names import unsupported
+from ._translate import Translator
+
+# What the globals of operators and constants begin with; no class or function of an archive may.
+_PREFIXES = ("aten__", "prim__", "math__", "CONSTANTS__")
+_CONSTANT = re.compile(r"c(0|[1-9][0-9]{0,6})", re.ASCII)
+
+
+@dataclass
+class Unit:
+    """One translated function: the global it defines, and the method it is where it is one."""
+
+    name: str
+    written: Function
+    owner: Class | None
+    tree: ast.FunctionDef
+
+
+def read_data(archive: Archive, entry: str) -> Any:
+    """The inert data of one of the archive's pickles."""
+    try:
+        return read_pickle(archive.read(entry, MAX_PICKLE))
+    except Refused as refusal:
+        raise fail("torchscript.pickle", path=archive.path, entry=entry, what=refusal) from None
+
+
+def objects(archive: Archive, root: Any) -> tuple[list[Instance], list[str]]:
+    """Every object of the archive's data, each once, outermost first, and the enumerations of its values.
+
+    Raises ArchiveError for cycles and for endless nesting.
+    """
+    enumerations: dict[str, None] = {}
+    found: list[Instance] = []
+    done: set[int] = set()
+    open_: set[int] = set()
+
+    def visit(value: Any, depth: int) -> None:
+        if isinstance(value, EnumRef):
+            enumerations[value.cls] = None
+        if not isinstance(value, (Instance, list, tuple, dict)) or id(value) in done:
+            return
+        if depth > MAX_DEPTH or id(value) in open_:
+            raise fail("torchscript.too_deep", path=archive.path, what="its data")
+        open_.add(id(value))
+        if isinstance(value, Instance):
+            found.append(value)
+            visit(value.state, depth + 1)
+        else:
+            for each in value.values() if isinstance(value, dict) else value:
+                visit(each, depth + 1)
+        open_.discard(id(value))
+        done.add(id(value))
+
+    visit(root, 0)
+    return found, list(enumerations)
+
+
+class Program:
+    """The translated code of an archive, from the classes of its data onwards.
+
+    ``units`` are the functions in the order they were reached, ``classes`` the classes by full name,
+    ``operators`` the globals that stand for operators, and their names: ``aten__relu`` → ``aten::relu``.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.version = archive.version
+        if not archive.code_files():
+            raise fail("torchscript.no_code", path=archive.path)
+        self.code = Code(archive)
+        self.data = read_data(archive, "data.pkl")
+        self.constants: list[Any] = []
+        if "constants.pkl" in archive.entries:
+            stored = read_data(archive, "constants.pkl")
+            if not isinstance(stored, (tuple, list)):
+                raise archive.damaged("its constants are not a list")
+            self.constants = list(stored)
+        if not isinstance(self.data, Instance):
+            raise archive.damaged("its data is not a module")
+        self.instances, enumerations = objects(archive, self.data)
+        self.units: list[Unit] = []
+        self.classes: dict[str, Class] = {}
+        self.operators: dict[str, str] = {}
+        self.used_constants: dict[str, int] = {}
+        self.references: dict[str, str] = {}
+        self._sites: dict[str, tuple[str, int]] = {}
+        self._taken: set[str] = {"math__inf", "math__nan"}
+        self._queue: list[tuple[str, Function, Class | None]] = []
+        for instance in self.instances:
+            self.reference(instance.cls)
+        for name in (*enumerations, *objects(archive, self.constants)[1]):
+            self.reference(name)
+        self._translate()
+
+    def _translate(self) -> None:
+        at = 0
+        try:
+            while at < len(self._queue):
+                name, function, owner = self._queue[at]
+                at += 1
+                tree = Translator(self, function, owner).translate(name)
+                self.units.append(Unit(name, function, owner, tree))
+        except RecursionError:
+            raise fail("torchscript.too_deep", path=self.archive.path, what="its code") from None
+
+    def _allocate(self, wanted: str) -> str:
+        if wanted.startswith(_PREFIXES):
+            wanted = f"code__{wanted}"
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        return name
+
+    # ---- what a translation asks for ----
+
+    def error(self, file: str, line: int, what: str) -> OstinatoError:
+        """The error for code that may not be run."""
+        return self.code.error(file, line, what)
+
+    def reference(self, name: str) -> str:
+        """The global for a class or function of the archive; its code is translated too."""
+        if name in self.references:
+            return self.references[name]
+        found = self.code.find(name)
+        if found is None and name.startswith("__torch__.torch.classes."):
+            quantized = name.startswith("__torch__.torch.classes.quantized.")
+            code = "torchscript.quantized" if quantized else "torchscript.foreign_class"
+            raise fail(code, path=self.archive.path, what=name.removeprefix("__torch__.")[:200])
+        if found is None:
+            raise fail("torchscript.missing_code", path=self.archive.path, name=name[:200])
+        parts = [part for part in name.split(".") if not part.startswith("___torch_mangle_")]
+        if isinstance(found, Class):
+            known = self._allocate(f"class__{parts[-1]}")
+            self.classes[name] = found
+            if found.kind != "interface":
+                for method in found.methods.values():
+                    short = method.node.name.strip("_") or "method"
+                    self._queue.append((self._allocate(f"{parts[-1]}__{short}"), method, found))
+        else:
+            known = self._allocate(f"{parts[-2].strip('_') or 'code'}__{parts[-1]}")
+            self._queue.append((known, found, None))
+        self.references[name] = known
+        return known
+
+    def constant(self, name: str) -> str:
+        """The global for a constant of the archive."""
+        match = _CONSTANT.fullmatch(name)
+        if match is None or int(match[1]) >= len(self.constants):
+            raise fail("torchscript.missing_code", path=self.archive.path, name=f"CONSTANTS.{name[:80]}")
+        known = f"CONSTANTS__{name}"
+        self.used_constants[known] = int(match[1])
+        return known
+
+    def enumeration(self, name: str) -> frozenset[str]:
+        """The members of the archive's enumeration of this full name; none where it is no enumeration."""
+        found = self.code.find(name)
+        if not isinstance(found, Class) or found.kind != "enum":
+            return frozenset()
+        return frozenset(found.constants)
+
+    def helper(self, name: str) -> str:
+        """The global for a primitive that translated code uses and archives do not name."""
+        known = f"prim__{name}"
+        self.operators[known] = f"prim::{name}"
+        return known
+
+    def operator(self, name: str, file: str, line: int) -> str:
+        """The global for an operator; ArchiveError where none is known."""
+        hint = unsupported(name)
+        if hint is not None:
+            raise self.no_operator(name, file, line, hint)
+        space, _, short = name.partition("::")
+        known = f"{space}__{short.lstrip('_') if short.startswith('__') else short}"
+        self.operators[known] = name
+        self._sites.setdefault(known, (file, line))
+        return known
+
+    def no_operator(self, name: str, file: str, line: int, hint: str) -> OstinatoError:
+        """The error for an operator that cannot be run, with the place where the archive uses it."""
+        values = {"path": self.archive.path, "file": file, "line": line, "operator": name[:120], "hint": hint}
+        return fail("torchscript.operator", **values)
+
+    def site(self, known: str) -> tuple[str, int]:
+        """The file and line of the archive where an operator was first met."""
+        return self._sites.get(known, ("", 0))
+
+
+def source_text(program: Program) -> str:
+    """The translated program as Python text, with a heading over every class and function."""
+    lines = [
+        f"# Translated from the TorchScript archive {program.archive.root}, format {program.version}.",
+        "# aten__*, prim__*: operators of torch; class__*: classes of the archive; CONSTANTS__*: its values.",
+    ]
+    owner: Class | None = None
+    for unit in program.units:
+        if unit.owner is not None and unit.owner is not owner:
+            lines += ["", "", *_class_heading(unit.owner)]
+        owner = unit.owner
+        if unit.owner is None:
+            lines += ["", "", f"# function {unit.written.name}  ({unit.written.file})"]
+        else:
+            lines.append("")
+        try:
+            lines.append(ast.unparse(unit.tree))
+        except RecursionError:
+            raise fail("torchscript.too_deep", path=program.archive.path, what="its code") from None
+    return "\n".join(lines) + "\n"
+
+
+def _class_heading(owner: Class) -> list[str]:
+    lines = [f"# {owner.kind} {owner.name}  ({owner.file})"]
+    for name, kind in owner.attributes.items():
+        value = f" = {owner.constants[name]!r}" if name in owner.constants else ""
+        lines.append(f"#   {name}: {ast.unparse(kind)}{value}")
+    return lines
