@@ -9,6 +9,7 @@ becomes a node of its own, so that a replay draws what eager would draw.
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import torch
@@ -23,15 +24,57 @@ def _state(generator: torch.Generator) -> tuple[bytes, torch.Tensor]:
         return state.numpy().tobytes(), state
 
 
+class _World:
+    """What captures do to the generators that all threads share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users: dict[int, int] = {}  # of each generator: how many captures follow it
+        self._first: dict[int, torch.Tensor] = {}  # where it stood before the first of them
+        self._made: set[bytes] = set()  # states that captures set themselves
+
+    def begin(self, generator: torch.Generator) -> torch.Tensor:
+        """The state to put back at the end; a state fresh from seeding is hidden from the capture.
+
+        Otherwise ``manual_seed(0)`` inside a capture that began in the state of seed 0
+        would be no jump, or a return to the beginning.
+        """
+        key = id(generator)
+        with self._lock:
+            users = self._users.get(key, 0)
+            self._users[key] = users + 1
+            if users == 0:
+                now, self._first[key] = _state(generator)
+                if now == _state(torch.Generator().manual_seed(generator.initial_seed()))[0]:
+                    generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+            return self._first[key]
+
+    def end(self, generator: torch.Generator, first: torch.Tensor) -> None:
+        """Puts ``first`` back, and tells captures of other threads that this is no jump of theirs."""
+        key = id(generator)
+        with self._lock:
+            generator.set_state(first)
+            self._users[key] -= 1
+            if self._users[key]:
+                self._made.add(_state(generator)[0])
+            else:
+                del self._users[key], self._first[key]
+                if not self._users:
+                    self._made.clear()
+
+    def made(self, state: bytes) -> bool:
+        return state in self._made
+
+
+_world = _World()
+
+
 class _Track:
     """One generator: where it stood at each point of the capture."""
 
     def __init__(self, generator: torch.Generator, at: int) -> None:
         self.generator = generator
-        _, self.first = _state(generator)
-        # A state that no code of the user's can set: otherwise `manual_seed(0)` inside a capture
-        # that began in the state of seed 0 would be no jump, or a return to the beginning.
-        generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+        self.first = _world.begin(generator)
         self.now, _ = _state(generator)
         # state -> (point, index of the node before which it can be saved)
         self.points: dict[bytes, tuple[int, int]] = {self.now: (0, at)}
@@ -58,7 +101,10 @@ class RandomTracker:
         for track in self._tracks.values():
             now, state = _state(track.generator)
             if now != track.now:
-                self._jump(track, now, state, nodes, where)
+                if _world.made(now):
+                    track.now = now
+                else:
+                    self._jump(track, now, state, nodes, where)
 
     def after(self, index: int) -> bool:
         """Whether the operator that became node ``index`` moved a generator."""
@@ -67,8 +113,9 @@ class RandomTracker:
             now, _ = _state(track.generator)
             if now != track.now:
                 track.now = now
-                track.note(index + 1)
-                moved = True
+                if not _world.made(now):
+                    track.note(index + 1)
+                    moved = True
         return moved
 
     def _jump(
@@ -97,7 +144,7 @@ class RandomTracker:
     def put_back(self) -> None:
         """Sets every generator to where the capture found it."""
         for track in self._tracks.values():
-            track.generator.set_state(track.first)
+            _world.end(track.generator, track.first)
 
 
 def generators(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Generator]:

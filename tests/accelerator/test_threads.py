@@ -1,0 +1,115 @@
+"""One capture a thread: who may call what on a graph of whom, and what runs beside a capture."""
+
+from __future__ import annotations
+
+import threading
+
+import torch
+
+import ostinato as ost
+from ostinato.accelerator import Graph, ReplayError
+
+from .support import in_thread
+
+
+def test_is_capturing_only_in_the_capturing_thread():
+    assert not ost.accelerator.is_capturing()
+    elsewhere = []
+    with Graph():
+        torch.ones(1)
+        assert ost.accelerator.is_capturing()
+        assert ost.accelerator.is_capturing(torch.Stream(device="cpu"))
+        in_thread(lambda: elsewhere.append(ost.accelerator.is_capturing()))
+    assert elsewhere == [False]
+    assert not ost.accelerator.is_capturing()
+
+
+def test_another_thread_cannot_touch_a_capture():
+    graph = Graph()
+    errors = {}
+    with graph:
+        y = torch.ones(2) + 1
+        for call in ("capture_begin", "capture_end", "reset"):
+            errors[call] = in_thread(getattr(graph, call))
+        errors["replay"] = in_thread(graph.replay)
+    codes = {call: error.code.removeprefix("accelerator.") for call, error in errors.items()}
+    assert codes == {
+        "capture_begin": "busy",
+        "capture_end": "busy",
+        "reset": "busy",
+        "replay": "nothing_captured",
+    }
+    graph.replay()
+    assert y.tolist() == [2, 2]
+
+
+def test_two_threads_capture_and_replay_at_once():
+    """Each records its own operators only; a stance on compiling that both set is given back once."""
+    import torch._dynamo
+
+    meet = threading.Barrier(2, timeout=20)
+    results = {}
+
+    def work(name, factor):
+        x = torch.full((3,), 1.0)
+        graph = Graph()
+        meet.wait()
+        with graph:
+            y = x * factor
+            meet.wait()  # both are in their captures here
+            y = y + factor
+            if name == "slow":
+                meet.wait()
+        if name == "fast":
+            meet.wait()  # the one that began first or second ends first
+        x.fill_(2)
+        for _ in range(50):
+            graph.replay()
+        results[name] = (y.tolist(), [n.op for n in graph.nodes])
+
+    threads = [threading.Thread(target=work, args=a) for a in (("fast", 3.0), ("slow", 5.0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ops = ["aten.mul.Tensor", "aten.add.Tensor"]
+    assert results == {"fast": ([9, 9, 9], ops), "slow": ([15, 15, 15], ops)}
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+def test_another_thread_runs_eagerly_beside_a_capture():
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.grad = torch.ones(2)
+    optimizer = torch.optim.SGD([parameter], lr=1.0, momentum=0.9)
+    graph = Graph()
+    with graph:
+        torch.ones(2) + 1
+        error = in_thread(optimizer.step)  # makes its momentum, which is no business of this capture
+    assert error is None
+    assert parameter.tolist() == [0, 0]
+    assert len(graph.nodes) == 2
+
+
+def test_replay_in_two_threads_is_refused_or_in_turn():
+    """One set of buffers: a second thread is told so; nobody gets a wrong result."""
+    x = torch.randn(200, 200)
+    graph = Graph()
+    with graph:
+        y = x @ x
+    want = x @ x
+    errors = []
+
+    def work():
+        for _ in range(30):
+            try:
+                graph.replay()
+            except ReplayError as error:
+                errors.append(error.code)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(errors) <= {"accelerator.replayed_elsewhere"}
+    assert torch.equal(y, want)
