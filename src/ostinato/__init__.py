@@ -18,6 +18,18 @@ _LAZY = {
     "deploy": "ostinato.deployment",
     "load": "ostinato.deployment",
     "DeployReport": "ostinato.deployment",
+    **dict.fromkeys(
+        (
+            "ArchiveError",
+            "CaptureError",
+            "DeployError",
+            "ExportError",
+            "OstinatoError",
+            "ReplayError",
+            "UsageError",
+        ),
+        "ostinato._errors",
+    ),
 }
 
 __all__ = sorted(["__version__", *_LAZY])

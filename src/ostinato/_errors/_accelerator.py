@@ -10,7 +10,19 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         CaptureError,
         "{op} at {where} reads the value of a tensor back to Python, and a capture has no value to give: "
         "every replay may compute another.",
-        "keep it outside the capture, branch with torch.cond, or loop with torch.while_loop",
+        "keep it outside the capture, or choose between tensors with torch.where",
+    ),
+    "optimizer_reads": (
+        CaptureError,
+        "{optimizer}.step() at {where} reads the value of a tensor (its step count) back to Python, and a "
+        "capture has no value to give.",
+        "use an optimizer that runs fused: torch.optim.SGD, or Adam, AdamW and Adagrad with fused=True",
+    ),
+    "control_flow": (
+        CaptureError,
+        "Control flow over tensors (torch.cond, torch.while_loop and their like) at {where} is no node of a "
+        "graph in this release.",
+        "choose between tensors with torch.where, or capture the branches as graphs of their own",
     ),
     "reads_memory": (
         CaptureError,
@@ -46,7 +58,7 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "device": (
         CaptureError,
         "{op} at {where} works on a tensor of device {device} inside a capture for the CPU.",
-        "move it to the CPU before the capture, or capture with device={device!r}",
+        "move it to the CPU before the capture",
     ),
     "no_storage": (
         CaptureError,
@@ -62,7 +74,7 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         CaptureError,
         "The backward pass in the capture gave {count} parameter(s) their first .grad (shape {shape} at "
         "first); every replay would make it anew and none would accumulate into it.",
-        "run one warm-up step before the capture, or call zero_grad(set_to_none=True) inside it",
+        "run one warm-up step before the capture",
     ),
     "optimizer_state": (
         CaptureError,
@@ -156,6 +168,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "A graphed callable got an argument of type {type}, which cannot be part of a graph's signature.",
         "pass tensors, numbers, strings, None, and lists, tuples or dicts of them",
+    ),
+    "graphed_input": (
+        UsageError,
+        "A graphed callable got a tensor {got} where its sample was {want}.",
+        "pass tensors of the sample's shape and dtype, or graph it for this shape too",
     ),
     "graphed_grad": (
         UsageError,

@@ -15,7 +15,7 @@ from ._random import RandomTracker, generators
 from ._restore import Snapshots, as_bytes
 from ._schema import OpOverload, has_dynamic_shape, rule, written
 from ._source import text, user_line
-from ._watch import GradientWatch, hide_from_dynamo
+from ._watch import GradientWatch, OptimizerWatch, hide_from_dynamo
 
 # Makes a tensor of a literal; what it holds is part of the program, not of the world before it.
 _LITERAL = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
@@ -23,11 +23,16 @@ _RESIZES = ("aten::resize_", "aten::resize_as_")
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
 
 
+# Checks what a graph has fixed anyway; other operators without a result check values, at every replay.
+_CHECKS_SHAPES = ("aten::_assert_tensor_metadata", "aten::sym_constrain_range")
+
+
 class Recorder:
     """Turns the calls of a capture into nodes."""
 
-    def __init__(self, device: torch.device, gradients: GradientWatch) -> None:
+    def __init__(self, device: torch.device, gradients: GradientWatch, optimizers: OptimizerWatch) -> None:
         self.device = device
+        self.optimizers = optimizers
         self.gradients = gradients
         self.nodes: list[AnyNode] = []
         self.storages: list[Storage] = []
@@ -43,6 +48,9 @@ class Recorder:
         self.calls += 1
         law = rule(op)
         if law.refusal is not None:
+            stepping = self.optimizers.stepping
+            if stepping is not None and law.refusal == "accelerator.synchronises":
+                raise fail("accelerator.optimizer_reads", optimizer=stepping, where=text(where))
             raise fail(law.refusal, op=op, where=text(where))
         if has_dynamic_shape(law, args, kwargs):
             raise fail("accelerator.data_dependent_shape", op=op, where=text(where))
@@ -87,7 +95,8 @@ class Recorder:
         for tensor in [*outputs, *(t for t in inputs if t.is_meta)]:
             self._check(op, tensor, where)
         fresh = frozenset(n for n in (self.number(t, fresh=True) for t in outputs) if n not in known)
-        if fresh or written_numbers or random:
+        checks = not op._schema.returns and law.name not in _CHECKS_SHAPES
+        if fresh or written_numbers or random or checks:
             self.nodes.append(
                 Node(
                     op=op,
@@ -234,3 +243,13 @@ class CaptureMode(TorchDispatchMode):
 
 
 hide_from_dynamo(CaptureMode.__torch_dispatch__)
+
+
+def _refuse_control_flow(mode: CaptureMode, *args: Any, **kwargs: Any) -> Any:
+    raise fail("accelerator.control_flow", where=text(user_line()))
+
+
+for _name in ("cond", "while_loop", "scan", "map_impl", "associative_scan"):
+    _operator = getattr(torch.ops.higher_order, _name, None)
+    if _operator is not None:
+        _operator.py_impl(CaptureMode)(_refuse_control_flow)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .._errors import fail
 from ._graph import Graph
 
 
@@ -59,6 +60,10 @@ class DifferentiableGraph:
         return pytree.tree_unflatten(leaves, self._structure)
 
     def run_forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        for static, given in zip(self._inputs, inputs, strict=True):
+            if (static.shape, static.dtype) != (given.shape, given.dtype):
+                got, want = (f"{t.dtype}{list(t.shape)}" for t in (given, static))
+                raise fail("accelerator.graphed_input", got=got, want=want)
         feed(self._inputs, inputs)
         self._forward.replay()
         return tuple(o.detach() for o in self._outputs if isinstance(o, torch.Tensor))

@@ -73,6 +73,32 @@ class _Training:
         return pytree.tree_map_only(torch.Tensor, torch.clone, outputs)
 
 
+def _sources(function: Callable[..., Any], leaves: list[Any], structure: Any) -> list[torch.Tensor] | None:
+    """The tensors beside the arguments that get gradients, such as the parameters of a module that the
+    function closes over; None where nothing does. A capture that is thrown away finds them, since a
+    capture changes nothing."""
+    static = [_stand_in(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+    args, kwargs = unflatten(static, structure)
+    with Graph(keep_graph=True):
+        outputs = function(*args, **kwargs)
+    results = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
+    if not results:
+        return None
+    arguments = {id(x) for x in static}
+    found: dict[int, torch.Tensor] = {}
+    pending, seen = [o.grad_fn for o in results if o.grad_fn is not None], set()
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)  # of an AccumulateGrad: a leaf
+        if isinstance(variable, torch.Tensor) and id(variable) not in arguments:
+            found[id(variable)] = variable
+        pending += [after for after, _ in node.next_functions if after is not None]
+    return list(found.values())
+
+
 def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
     """Memory of the graph's own that looks like ``tensor``."""
     with torch.inference_mode(False), torch.no_grad():
@@ -120,10 +146,10 @@ class Graphed:
         return call([x for x in leaves if isinstance(x, torch.Tensor)], self._copy_outputs)
 
     def _capture(self, leaves: list[Any], structure: Any) -> _Inference | _Training:
-        parameters = self._parameters(leaves)
-        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
-        if torch.is_grad_enabled() and any(t.requires_grad for t in (*parameters, *tensors)):
-            return _Training(self._function, leaves, structure, parameters, self._numerics)
+        if torch.is_grad_enabled():
+            sources = _sources(self._function, leaves, structure)
+            if sources is not None:
+                return _Training(self._function, leaves, structure, sources, self._numerics)
         buffers = [b for m in self._held(leaves) for b in m.buffers()]
         return _Inference(self._function, leaves, structure, buffers, self._numerics)
 
@@ -131,9 +157,6 @@ class Graphed:
         """The modules that the call runs: the one that is graphed, and those among the arguments."""
         modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
         return modules if self._module is None else [*modules, self._module]
-
-    def _parameters(self, leaves: list[Any]) -> list[torch.Tensor]:
-        return [p for m in self._held(leaves) for p in m.parameters() if p.requires_grad]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Binds like a function, so that a method can be graphed."""
