@@ -58,10 +58,10 @@ class Recorder:
         for tensor in inputs:
             if not self._made_meta(tensor):
                 self._check(op, tensor, where)
-        self.gradients.note(inputs)
         for generator in generators(args, kwargs):
             self.random.follow(generator, len(self.nodes))
         known = {self.number(tensor) for tensor in inputs}
+        self.gradients.note([t for t in inputs if t.requires_grad and self.storages[self.number(t)].external])
         changed = [t for t in leaves(written(law, args, kwargs)) if t.device == self.device]
         if law.name in _RESIZES:
             self._check_size(op, args, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,14 +109,14 @@ class GradientWatch:
 
     def __init__(self, watch: WatchMode) -> None:
         self._watch = watch
-        self._leaves: dict[int, torch.Tensor] = {}
+        # Weakly: what nobody else holds in the end, such as the inputs that checkpointing detaches,
+        # has a .grad that nobody can read.
+        self._leaves: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
 
     def note(self, tensors: list[torch.Tensor]) -> None:
-        """Called with the inputs of each operator."""
+        """Called with the inputs of each operator that require a gradient and were there before."""
         for tensor in tensors:
-            if not tensor.requires_grad or id(tensor) in self._leaves:
-                continue
-            if tensor.is_leaf and tensor.grad is None:
+            if id(tensor) not in self._leaves and tensor.is_leaf and tensor.grad is None:
                 self._leaves[id(tensor)] = tensor
 
     def check(self) -> None:
