@@ -28,23 +28,19 @@ def main() -> int:
     model, speech, deployed = folder / "silero_vad.jit", folder / "sample.wav", folder / "vad.pt2"
     python = [sys.executable, "-W", "ignore"]
     steps = [
-        (["ostinato", "deploy", model, "-o", deployed], [sys.executable, "-m", "ostinato.cli"]),
-        (["python", HERE / "detect.py", deployed, speech], python),
-        (["python", HERE / "compare.py", folder], python),
+        ("ostinato", ["deploy", model, "-o", deployed], [sys.executable, "-m", "ostinato.cli"]),
+        ("python", [HERE / "detect.py", deployed, speech], python),
+        ("python", [HERE / "compare.py", folder], python),
     ]
-    for command, launcher in steps:
-        print(f"\n$ {shown(command)}", flush=True)
-        status = subprocess.run([*launcher, *map(str, command[1:])], check=False).returncode
+    for program, arguments, launcher in steps:
+        given = [str(each.relative_to(ROOT)) if isinstance(each, Path) else each for each in arguments]
+        print(f"\n$ {shlex.join([program, *given])}", flush=True)
+        status = subprocess.run([*launcher, *given], cwd=ROOT, check=False).returncode
         if status:
             print(f"error: the last command ended with status {status}", file=sys.stderr)
             return 1
     print(f"\nDone in {time.monotonic() - began:.0f} s.")
     return 0
-
-
-def shown(command: list[str | Path]) -> str:
-    """The command as one would type it in the root of the repository."""
-    return shlex.join(str(each.relative_to(ROOT)) if isinstance(each, Path) else each for each in command)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,10 @@ def chunks(path: Path) -> torch.Tensor:
 
 
 def segments(probabilities: list[float]) -> list[Segment]:
-    """Where speech is: with hysteresis, without short breaks, without short bursts."""
+    """Where speech is: with hysteresis, without short breaks, without short bursts.
+
+    Times are those of chunks: the last may end after the file, in the zeros that fill its last chunk.
+    """
     step = CHUNK / RATE
     spans: list[list[int]] = []
     inside = False

@@ -102,7 +102,8 @@ def test_deploy_with_given_arguments_twice(folder):
     given = ["--args", "float32[2,12]", "--args", "float32[3,12]=0"]
     done = ostinato("deploy", "nets:net", "-o", "two.pt2", *given, "--numerics", "exact", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "(float32[2, 12]) | (float32[3, 12])" in done.stdout
+    assert "(float32[2, 12])" in done.stdout
+    assert "(float32[3, 12])" in done.stdout
     assert "bit for bit" in done.stdout
 
 

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from typing import Any
 
+from ..export._vet import DTYPES
 from ._printer import Printer
 
 NAME = "inspect"
@@ -67,8 +68,12 @@ def programs(path: str) -> dict[str, Any]:
         document["verification"] = metadata.verification
         document["numerics"] = metadata.user.get("numerics")
     else:
-        document["methods"] = {"forward": ["written by torch.export.save"]}
-        document["state"] = {}
+        first = models["model"] if "model" in models else next(iter(models.values()))
+        graph, signature = (first.document["graph_module"][key] for key in ("graph", "signature"))
+        inputs = _flat(graph, signature["input_specs"], "user_input")
+        outputs = _flat(graph, signature["output_specs"], "user_output")
+        document["methods"] = {"forward": [f"({inputs}) -> {outputs}"]}
+        document["made_by"] = "torch.export.save"
     document["parameters"] = sum(weights.values())
     document["operators"] = dict(operators.most_common())
     # What a stock torch may not have.
@@ -87,6 +92,23 @@ def _elements(sizes: list[dict[str, Any]]) -> int:
     for size in sizes:
         count *= int(size.get("as_int", 1))
     return count
+
+
+def _flat(graph: dict[str, Any], specs: list[dict[str, Any]], kind: str) -> str:
+    """The inputs or outputs in a document of stock torch, where how they nest is not told."""
+    found = []
+    for spec in specs:
+        if kind in spec:
+            ((form, value),) = spec[kind]["arg"].items()
+            meta = graph["tensor_values"].get(value["name"]) if form == "as_tensor" else None
+            if meta is None:
+                found.append("None" if form == "as_none" else str(value))
+            else:
+                sizes = [
+                    size.get("as_int", size.get("as_expr", {}).get("expr_str")) for size in meta["sizes"]
+                ]
+                found.append(f"{DTYPES[meta['dtype']][0]}[{', '.join(map(str, sizes))}]")
+    return ", ".join(found)
 
 
 def _signature(inputs: dict[str, Any]) -> str:

@@ -56,17 +56,23 @@ class DeployReport:
     def __str__(self) -> str:
         before = "" if self.bytes_before is None else f" ({_size(self.bytes_before)})"
         lines = [f"{self.source}{before} → {self.out} ({_size(self.bytes_after)})"]
-        rows = [(name, " | ".join(each)) for name, each in self.methods.items()]
+        rows = [row for name, found in self.methods.items() for row in _column(name, found)]
         rows += [(name, f"left out: {reason}") for name, reason in self.left_out.items()]
-        rows.append(("state", ", ".join(f"{k} {v}" for k, v in self.state.items()) or "none"))
+        rows += _column("state", [f"{name} {kind}" for name, kind in self.state.items()] or ["none"])
         steps = ", ".join(f"{count} {kind}" for kind, count in self.steps.items() if count)
         rows.append(("graph", f"{self.nodes} nodes: {steps}" if steps else f"{self.nodes} nodes"))
         rows.append(("eager", _shown(self.eager, "not compared (verify=False)")))
         rows.append(("torchscript", _shown(self.torchscript, self.not_compared)))
         rows.append(("time", f"{self.seconds:.1f} s"))
+        if self.guessed:
+            rows.append(("inputs", "found by trial; give args (--args) for others"))
         rows += [("warning", each) for each in self.warnings]
         width = max(len(name) for name, _ in rows)
         return "\n".join([*lines, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+
+def _column(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(name if not i else "", line) for i, line in enumerate(lines)]
 
 
 def _shown(difference: Difference | None, otherwise: str) -> str:

@@ -30,20 +30,24 @@ class Shapes:
         self, parameters: list[Parameter], generator: torch.Generator
     ) -> Iterator[tuple[Any, ...]]:
         """One value for each parameter, lazily; for a nested one all tensors have one shape."""
+        recurrent = any(each.kind == "tensors" for each in parameters)
         dtypes = (torch.int64, torch.float32) if self._indices else (torch.float32, torch.int64, torch.uint8)
         for dtype in dtypes:
-            lists = [self._single() if each.kind == "tensor" else self._states() for each in parameters]
+            lists = [
+                self._single(recurrent) if each.kind == "tensor" else self._states() for each in parameters
+            ]
             for shapes in _by_rank_sum(lists):
                 yield tuple(
                     _filled(each.nesting, shape, dtype if each.kind == "tensor" else torch.float32, generator)
                     for each, shape in zip(parameters, shapes, strict=True)
                 )
 
-    def _single(self) -> list[tuple[int, ...]]:
+    def _single(self, recurrent: bool) -> list[tuple[int, ...]]:
         """For a tensor of its own: most often it meets one of the first weights."""
         found: list[tuple[int, ...]] = []
         for weight in self._weights[:4]:
-            found += self._for_weight(tuple(weight.shape))
+            shapes = self._for_weight(tuple(weight.shape))
+            found += sorted(shapes, key=lambda shape: len(shape) != 3) if recurrent else shapes
         for n in self._numbers:
             found.append((1, n))
         for n in self._numbers:

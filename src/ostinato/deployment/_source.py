@@ -65,7 +65,7 @@ class Source:
             from ..torchscript import inspect as inspect_archive
 
             assert self.path is not None
-            own.update(dict.fromkeys(_method_names(inspect_archive(self.path))))
+            own.update(dict.fromkeys(inspect_archive(self.path).methods))
         else:
             for cls in type(self.module).__mro__:
                 if cls.__module__.startswith("torch.nn."):
@@ -83,10 +83,6 @@ class Source:
         except (TypeError, ValueError):
             return False
         return True
-
-
-def _method_names(info: Any) -> list[str]:
-    return list(info.methods)
 
 
 def read_source(source: Any) -> Source:

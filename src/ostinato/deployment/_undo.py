@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+# What every module has and no call changes: parameters, submodules and hooks.
+_FIXED = frozenset(vars(torch.nn.Module())) - {"_buffers"}
+
 
 class Undo:
     """Remembers every attribute, buffer and container of a module tree; a call puts them back."""
@@ -16,7 +19,11 @@ class Undo:
         self._tensors: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
         self._seen: set[int] = set()  # containers may hold each other
         for each in module.modules():
-            self._remember(vars(each))
+            attributes = vars(each)
+            self._dicts.append((attributes, dict(attributes)))
+            for name, value in attributes.items():
+                if name not in _FIXED:
+                    self._remember(value)
 
     def _remember(self, value: Any) -> None:
         if isinstance(value, (dict, list)):
