@@ -13,13 +13,14 @@ from .._errors import fail
 from ._program import AnyNode, ConstantNode, Node, Program, Storage, Value, leaves, map_tensors
 from ._random import RandomTracker, generators
 from ._restore import Snapshots, as_bytes
-from ._schema import OpOverload, has_dynamic_shape, rule, written
+from ._schema import OpOverload, has_dynamic_shape, is_composite, rule, written
 from ._source import text, user_line
 from ._watch import GradientWatch, OptimizerWatch, hide_from_dynamo
 
 # Makes a tensor of a literal; what it holds is part of the program, not of the world before it.
 _LITERAL = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
 _RESIZES = ("aten::resize_", "aten::resize_as_")
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
 
 
@@ -219,6 +220,10 @@ class CaptureMode(TorchDispatchMode):
         own = [t for t in types if t.__torch_dispatch__ is not _PLAIN_DISPATCH]
         if own:
             return self._unwrap(own, func, types, args, kwargs or {})
+        # In inference mode composites arrive whole, and could do what must be seen: take their parts.
+        if torch.is_inference_mode_enabled() and is_composite(func):
+            with self:  # not func.decompose(), which may be Python's version with other last bits
+                return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
         # A legacy constructor comes here with the function mode on, which watches the user and not us.
         with torch._C.DisableTorchFunction():
             return self.recorder.call(func, args, kwargs or {})

@@ -167,10 +167,20 @@ def _all_values(result: Any) -> bool:
 
 
 def _results(node: Node) -> list[Any]:
-    """Where each result belongs; None for one that is an argument, changed or merely handed through."""
+    """Where each result belongs; None for one that is an argument, changed or merely handed through.
+
+    What may be handed through (``Tensor(a)``) may also be new, as of ``x.to(dtype)``.
+    """
     returns = node.op._schema.returns
     outputs = [node.outputs] if len(returns) == 1 else list(node.outputs or ())
-    return [None if r.alias_info is not None else o for r, o in zip(returns, outputs, strict=True)]
+    return [
+        None if r.alias_info is not None and not _fresh(node, o) else o
+        for r, o in zip(returns, outputs, strict=True)
+    ]
+
+
+def _fresh(node: Node, output: Any) -> bool:
+    return isinstance(output, Value) and output.storage in node.fresh
 
 
 def _changed_in_place(node: Node, arguments: dict[str, Any]) -> list[Any]:

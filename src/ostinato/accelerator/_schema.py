@@ -90,6 +90,12 @@ def rule(op: OpOverload) -> Rule:
     )
 
 
+@functools.cache
+def is_composite(op: OpOverload) -> bool:
+    """Whether ``op`` is nothing but calls of other operators."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd")
+
+
 def argument(rule_: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """The value of the argument called ``name``, or None where it was left out."""
     if name in kwargs:
