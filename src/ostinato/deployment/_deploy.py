@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from ._runtime import Deployed, load
 from ._source import Source, read_source
 
 Tell = Callable[[str], None]
+_SMALL = 10_000_000
 
 
 def deploy(
@@ -76,8 +78,9 @@ def deploy(
             raise fail("deployment.args_of_program", name=read.name)
         methods, guessed = dict(read.programs), False
     else:
-        calls, guessed = _examples.find(read, args, tell)
-        methods = _traced(read, calls, left_out, tell)
+        with _few_threads(read.module):
+            calls, guessed = _examples.find(read, args, tell)
+            methods = _traced(read, calls, left_out, tell)
     tell(f"writing {os.fspath(out)}")
     with candidate(out) as path:
         metadata = {
@@ -116,6 +119,21 @@ def deploy(
 
 def _silent(line: str) -> None:
     pass
+
+
+@contextmanager
+def _few_threads(module: torch.nn.Module) -> Iterator[None]:
+    """One thread while a small model is looked at in hundreds of tiny calls, which others would only delay.
+
+    The comparison afterwards runs on all of them.
+    """
+    before = torch.get_num_threads()
+    if sum(each.numel() for each in module.parameters()) <= _SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _promise(verify: bool, numerics: str) -> dict[str, Any] | None:
