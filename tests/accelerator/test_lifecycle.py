@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ostinato as ost
-from ostinato._errors import UsageError
+from ostinato import UsageError
 from ostinato.accelerator import CaptureError, Graph, ReplayError
 
 from .support import refuses
