@@ -259,7 +259,6 @@ def test_a_file_without_permission(tmp_path, capsys):
 
 
 def test_errors_of_the_whole_command(folder):
-    failed(ostinato("deploy", "nothing.jit", "-o", "new.pt2", cwd=folder))
     failed(ostinato("bogus", cwd=folder))
     assert "steps" in failed(ostinato("deploy", "nets:Counter", "-o", "new.pt2", cwd=folder))
     assert not (folder / "new.pt2").exists()
