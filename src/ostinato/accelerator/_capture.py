@@ -222,7 +222,9 @@ class CaptureMode(TorchDispatchMode):
             return self._unwrap(own, func, types, args, kwargs or {})
         # In inference mode composites arrive whole, and could do what must be seen: take their parts.
         if torch.is_inference_mode_enabled() and is_composite(func):
-            with self:  # not func.decompose(), which may be Python's version with other last bits
+            # Not func.decompose(), which may be Python's version with other last bits; and views are made as
+            # in eager, for `matmul` asks whether they require a gradient.
+            with self, torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.ADInplaceOrView, False):
                 return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
         # A legacy constructor comes here with the function mode on, which watches the user and not us.
         with torch._C.DisableTorchFunction():

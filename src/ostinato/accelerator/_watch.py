@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -134,47 +131,6 @@ class GradientWatch:
             tensor.grad = None
         for tensor, grad in self._watch.assigned.values():
             tensor.grad = grad
-
-
-class _Stance:
-    """torch's stance on compiling, which is one for all threads: set while any capture is under way."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._captures = 0
-        self._set: Any = None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._captures == 0:
-                self._set = torch.compiler.set_stance("force_eager")
-            self._captures += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._captures -= 1
-            if self._captures == 0:
-                self._set.__exit__(None, None, None)
-                self._set = None
-
-
-_stance = _Stance()
-
-
-@contextlib.contextmanager
-def eager_compile() -> Iterator[None]:
-    """Runs compiled regions as they were written, since a recorder cannot look into compiled code.
-
-    Where dynamo is not loaded, nothing has been compiled, and torch compiles nothing under a mode.
-    """
-    if "torch._dynamo" not in sys.modules:
-        yield
-        return
-    _stance.enter()
-    try:
-        yield
-    finally:
-        _stance.leave()
 
 
 def hide_from_dynamo(function: Any) -> None:

@@ -15,12 +15,13 @@ from ..._errors import fail
 from .._capture import CaptureMode, Recorder
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
+from .._process import eager_compile, module_paths
 from .._program import Program
 from .._records import NodeRecord, records
 from .._registry import GraphImplInterface, register_graph_impl
 from .._repair import repair
 from .._steps import Arena, Builder, Tensors
-from .._watch import GradientWatch, OptimizerWatch, WatchMode, eager_compile
+from .._watch import GradientWatch, OptimizerWatch, WatchMode
 
 _DEVICE = torch.device("cpu")
 _current = threading.local()
@@ -55,6 +56,7 @@ class CpuGraph(GraphImplInterface):
         self._dtype = torch.get_default_dtype()
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
+        self._modes.enter_context(module_paths(self.numerics))
         self._modes.enter_context(optimizers)
         self._modes.enter_context(self._watch)
         self._modes.enter_context(CaptureMode(self._recorder))
