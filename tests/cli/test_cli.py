@@ -98,13 +98,15 @@ def test_deploy_prints_data_on_stdout_and_the_choice_on_stderr(folder):
     assert "Warning" not in log
 
 
-def test_deploy_with_given_arguments_twice(folder):
+def test_deploy_with_given_arguments_twice(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
     given = ["--args", "float32[2,12]", "--args", "float32[3,12]=0"]
-    done = ostinato("deploy", "nets:net", "-o", "two.pt2", *given, "--numerics", "exact", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "(float32[2, 12])" in done.stdout
-    assert "(float32[3, 12])" in done.stdout
-    assert "bit for bit" in done.stdout
+    assert main(["deploy", "nets:net", "-o", "two.pt2", *given, "--numerics", "exact"]) == 0
+    printed = capsys.readouterr().out
+    assert "(float32[2, 12])" in printed
+    assert "(float32[3, 12])" in printed
+    assert "bit for bit" in printed
 
 
 def test_run_describes_what_comes_out(folder, capsys):
@@ -345,7 +347,6 @@ def test_a_killed_deployment_leaves_the_old_file_and_the_next_run_cleans_up(fold
         assert (tmp_path / "x.pt2").read_bytes() == old
         parts = max(parts, len(list(tmp_path.glob(".*x.pt2.*"))))
     assert parts == 1
-    done = ostinato("deploy", "nets:net", "-o", "x.pt2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ost.deploy(torch.nn.Linear(12, 3), out=tmp_path / "x.pt2")
     assert list(tmp_path.glob(".*x.pt2*")) == []
     assert ost.load(tmp_path / "x.pt2")(torch.zeros(1, 12)).shape == (1, 3)

@@ -78,7 +78,7 @@ def _eager(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
         from ..torchscript import load
 
         return _without_gradients(getattr(load(path).eval(), method), args)
-    from ..deployment._runtime import eager_program
+    from ..deployment._load import eager_program
 
     return _without_gradients(eager_program(path, method, args), args)
 

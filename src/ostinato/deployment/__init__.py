@@ -10,8 +10,9 @@ from ._kind import file_kind as file_kind
 if TYPE_CHECKING:
     from ._deploy import deploy as deploy
     from ._difference import Difference as Difference
+    from ._load import load as load
     from ._report import DeployReport as DeployReport
-    from ._runtime import Deployed as Deployed, Method as Method, load as load
+    from ._runtime import Deployed as Deployed, Method as Method
 
 _NEEDS_TORCH = {
     "deploy": "_deploy",
@@ -19,7 +20,7 @@ _NEEDS_TORCH = {
     "DeployReport": "_report",
     "Deployed": "_runtime",
     "Method": "_runtime",
-    "load": "_runtime",
+    "load": "_load",
 }
 
 

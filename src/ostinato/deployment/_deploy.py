@@ -16,8 +16,9 @@ from ..export._signature import shown
 from . import _examples, _proof
 from ._candidate import candidate, check_target
 from ._difference import Difference
+from ._load import load
 from ._report import DeployReport
-from ._runtime import Deployed, load
+from ._runtime import Deployed
 from ._source import Source, read_source
 
 Tell = Callable[[str], None]

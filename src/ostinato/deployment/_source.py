@@ -19,7 +19,7 @@ import torch
 from .._errors import fail
 from ..export import Variant
 from ._kind import file_kind
-from ._runtime import programs_of
+from ._load import programs_of
 
 _IMPORTABLE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
