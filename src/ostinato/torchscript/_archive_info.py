@@ -96,7 +96,7 @@ def inspect(path: str | os.PathLike[str]) -> ArchiveInfo:
             path=archive.path,
             format=archive.version,
             producer=_producer(archive),
-            archive=_kind(archive, data.cls),
+            archive=_kind(archive),
             root=data.cls,
             methods=_methods(root),
             tensors=tensors,
@@ -134,12 +134,15 @@ def _producer(archive: Archive) -> str:
     return "PyTorch 1.5 to 2.0"
 
 
-def _kind(archive: Archive, root: str) -> str:
+def _kind(archive: Archive) -> str:
     if "bytecode.pkl" in archive.entries:
         return "lite"
-    debug = "code/" + root.rpartition(".")[0].replace(".", "/") + ".py.debug_pkl"
-    if debug in archive.entries and archive.entries[debug].file_size <= MAX_PICKLE:
-        return "traced" if _TRACED.search(archive.read(debug, MAX_PICKLE)) else "scripted"
+    left = MAX_PICKLE
+    for name, entry in archive.entries.items():
+        if name.endswith(".debug_pkl") and entry.file_size <= left:
+            left -= entry.file_size
+            if _TRACED.search(archive.read(name, MAX_PICKLE)):
+                return "traced"
     return "scripted"
 
 
@@ -211,27 +214,39 @@ def _attributes(data: Instance, root: Class | None) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    written = _plain(value)
-    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+    written = ""
+    for piece in _pieces(value):  # only as many as are shown: data may refer to itself times over
+        written += piece
+        if len(written) > _LONGEST:
+            return written[: _LONGEST - 1] + "…"
+    return written
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_plain(each) for each in value[:_LONGEST]) + "]"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(_plain(each) for each in value[:_LONGEST]) + ")"
-    if isinstance(value, dict):
-        pairs = list(value.items())[:_LONGEST]
-        return "{" + ", ".join(f"{_plain(key)}: {_plain(each)}" for key, each in pairs) + "}"
-    if isinstance(value, TensorRef):
-        return str(TensorInfo("tensor", value.storage.dtype, value.size))
-    if isinstance(value, Instance):
-        return value.cls
-    if isinstance(value, EnumRef):
-        return f"{value.cls}({value.value!r})"
-    if isinstance(value, DeviceRef):
-        return value.name
-    return repr(value)
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, (list, tuple)):
+        yield "[" if isinstance(value, list) else "("
+        for at, each in enumerate(value):
+            yield ", " if at else ""
+            yield from _pieces(each)
+        yield "]" if isinstance(value, list) else ")"
+    elif isinstance(value, dict):
+        yield "{"
+        for at, (key, each) in enumerate(value.items()):
+            yield ", " if at else ""
+            yield from _pieces(key)
+            yield ": "
+            yield from _pieces(each)
+        yield "}"
+    elif isinstance(value, TensorRef):
+        yield str(TensorInfo("tensor", value.storage.dtype, value.size))
+    elif isinstance(value, Instance):
+        yield value.cls
+    elif isinstance(value, EnumRef):
+        yield f"{value.cls}({value.value!r})"
+    elif isinstance(value, DeviceRef):
+        yield value.name
+    else:
+        yield repr(value)
 
 
 def _operators(code: Code) -> dict[str, int]:

@@ -241,10 +241,10 @@ class _Machine:
 
     def reduce(self) -> Any:
         arguments, function = self.pop(), self.pop()
+        if type(function) is ClassRef and type(arguments) in (int, float, str):
+            return EnumRef(function.name, arguments)  # an enumeration's value stands without a tuple
         if type(arguments) is not tuple:
             raise Refused("a call has no arguments")
-        if type(function) is ClassRef and len(arguments) == 1:
-            return EnumRef(function.name, arguments[0])
         if type(function) is not _Function:
             raise Refused("it calls something that is no function of the format")
         try:

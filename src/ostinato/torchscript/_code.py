@@ -257,3 +257,8 @@ def chain_of(node: ast.expr) -> list[str]:
     if not isinstance(node, ast.Name):
         return []
     return [node.id, *reversed(parts)]
+
+
+def is_special(name: str) -> bool:
+    """Whether a name lies between double underscores, where Python keeps what code must not reach."""
+    return name.startswith("__") and name.endswith("__")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Protocol
 
 from .._errors import OstinatoError
-from ._code import Class, Function, chain_of, literal
+from ._code import Class, Function, chain_of, is_special, literal
 from ._names import COMPARE, CONTAINERS, CONTAINS, CONVERTED, INFIX, TYPES, UNARY
 
 MAX_DEPTH = 120
@@ -170,7 +170,7 @@ class Expressions:
         return self._get(node, node.value, node.attr)
 
     def _get(self, node: ast.AST, value: ast.expr, name: str) -> ast.expr:
-        if name.startswith("__") and name not in DUNDERS:
+        if is_special(name) and name not in DUNDERS:
             raise self._error(node, f"the attribute {name[:40]!r} is none that code may use")
         if self._is_self(value):
             assert self._owner is not None

@@ -16,7 +16,7 @@ import torch
 from .._errors import fail
 from ._archive import Archive
 from ._archive_pickle import DeviceRef, EnumRef, Instance, TensorRef
-from ._code import Class
+from ._code import Class, is_special
 from ._modules import ScriptModule, make_class, new
 from ._operators import bind
 from ._program import Program, Unit
@@ -145,7 +145,7 @@ class _Loader:
         for name, saved in state.items():
             if not isinstance(name, str) or name not in declared.attributes:
                 raise self._bad(f"{instance.cls}.{str(name)[:80]}", "is not declared by its class")
-            if name.startswith("__") or name in declared.parameters or name == "_is_full_backward_hook":
+            if is_special(name) or name in declared.parameters or name == "_is_full_backward_hook":
                 continue  # the last tells of hooks, which archives do not hold
             value = self._typed(declared.attributes[name], self._value(saved, "data", name))
             if isinstance(made, ScriptModule):
@@ -202,18 +202,10 @@ class _Loader:
             if found is None:
                 raise self._bad(name, "is an object among the constants")
             return found
-        if isinstance(saved, (list, dict)):
-            if id(saved) not in self._objects:
-                if isinstance(saved, list):
-                    made: Any = [self._value(each, folder, name) for each in saved]
-                else:
-                    made = {
-                        self._value(k, folder, name): self._value(v, folder, name) for k, v in saved.items()
-                    }
-                self._objects[id(saved)] = made
+        if isinstance(saved, (list, tuple, dict)):
+            if id(saved) not in self._objects:  # what is shared stays shared, and costs once
+                self._objects[id(saved)] = self._container(saved, folder, name)
             return self._objects[id(saved)]
-        if isinstance(saved, tuple):
-            return tuple(self._value(each, folder, name) for each in saved)
         if isinstance(saved, DeviceRef):
             return torch.device("cpu")
         if saved is None or isinstance(saved, (bool, int, float, complex, str)):
@@ -224,6 +216,13 @@ class _Loader:
             except (TypeError, ValueError):
                 raise self._bad(name, "is no member of its enumeration") from None
         raise self._bad(name, "is no value")
+
+    def _container(self, saved: Any, folder: str, name: str) -> Any:
+        if isinstance(saved, list):
+            return [self._value(each, folder, name) for each in saved]
+        if isinstance(saved, tuple):
+            return tuple(self._value(each, folder, name) for each in saved)
+        return {self._value(k, folder, name): self._value(v, folder, name) for k, v in saved.items()}
 
 
 def _place(ref: TensorRef, folder: str) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from ._code import Class
+from ._code import Class, is_special
 
 # What torch.nn.Module keeps its own state in; an archive whose class declares one of these is refused.
 _OWN = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
@@ -40,22 +40,28 @@ class ScriptModule(torch.nn.Module):
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         # Tensors in plain attributes move with the model; parameters among them have moved in place.
         super()._apply(fn, recurse)
+        moved: dict[int, Any] = {}
         for name, value in list(vars(self).items()):
             if name not in _OWN:
-                vars(self)[name] = _moved(value, fn)
+                vars(self)[name] = _moved(value, fn, moved)
         return self
 
 
-def _moved(value: Any, fn: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _moved(value: Any, fn: Callable[[torch.Tensor], torch.Tensor], moved: dict[int, Any]) -> Any:
+    """The value with its tensors moved, containers in place; ``moved`` has what was met before."""
+    if id(value) in moved:
+        return moved[id(value)]
+    made = value
     if isinstance(value, torch.Tensor):
-        return value if isinstance(value, torch.nn.Parameter) else fn(value)
-    if isinstance(value, list):
-        value[:] = [_moved(each, fn) for each in value]
+        made = value if isinstance(value, torch.nn.Parameter) else fn(value)
+    elif isinstance(value, list):
+        value[:] = [_moved(each, fn, moved) for each in value]
     elif isinstance(value, dict):
-        value.update({key: _moved(each, fn) for key, each in value.items()})
+        value.update({key: _moved(each, fn, moved) for key, each in value.items()})
     elif type(value) is tuple:
-        return tuple(_moved(each, fn) for each in value)
-    return value
+        made = tuple(_moved(each, fn, moved) for each in value)
+    moved[id(value)] = made
+    return made
 
 
 class ScriptObject:
@@ -89,7 +95,7 @@ def make_class(
     special = {key: value for key, value in methods.items() if key.startswith("__") and key not in _NATIVE}
     body: dict[str, Any] = {key: value for key, value in methods.items() if key not in special}
     if declared.kind == "module":
-        body.update({key: value for key, value in declared.constants.items() if not key.startswith("__")})
+        body.update({key: value for key, value in declared.constants.items() if not is_special(key)})
     body.update(
         __module__=f"ostinato.{declared.name.strip('_')}",
         __qualname__=name,
@@ -115,7 +121,7 @@ def set_member(value: Any, name: str, new: Any) -> None:
     """Sets an attribute that the class of ``value`` declares."""
     cls = type(value)
     declared: Class | None = getattr(cls, "_ostinato_class", None)
-    if declared is None or name not in declared.attributes or name.startswith("__"):
+    if declared is None or name not in declared.attributes or is_special(name):
         raise AttributeError(f"{cls.__name__} declares no attribute {name!r}")
     setattr(value, name, new)
 

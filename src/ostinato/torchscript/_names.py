@@ -65,7 +65,8 @@ FUNCTIONS = _words(
     frexp sum any all factorial divmod div pow max min eq ne size sym_size len slice select index
     index_put index_put_ to tensor as_tensor view softmax log_softmax contiguous cpu cuda warn wait item
     Int Float Bool IntImplicit FloatImplicit ScalarImplicit norm element_size where is_grad_enabled
-    set_grad_enabled result_type numpy_T mT mH matrix_H
+    set_grad_enabled result_type numpy_T mT mH matrix_H broadcast_shapes is_autocast_enabled
+    is_autocast_cpu_enabled manual_seed
     """
 )
 
@@ -85,31 +86,32 @@ PLAIN = _words(
     _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _conj _convolution _convolution_mode
     _dim_arange _embedding_bag _euclidean_dist _fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_eigh
     _linalg_slogdet _linalg_svd _log_softmax _masked_softmax _native_multi_head_attention
-    _pack_padded_sequence _pad_circular _pad_enum _pad_packed_sequence _shape_as_tensor _softmax _stack
-    _transformer_encoder_layer_fwd _trilinear _unique _unique2 _upsample_bicubic2d_aa
-    _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
-    _upsample_nearest_exact3d _weight_norm _weight_norm_interface abs_ absolute absolute_ acos_ acosh_
-    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-    adaptive_max_pool3d add addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_
-    addr addr_ adjoint affine_grid_generator allclose alpha_dropout alpha_dropout_ amax amin aminmax
-    angle arange arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_
-    arctan_ arctanh arctanh_ argmax argmin argsort argwhere as_strided as_strided_ as_strided_scatter
-    asin_ asinh_ atan2_ atan_ atanh_ atleast_1d atleast_2d atleast_3d avg_pool1d avg_pool2d avg_pool3d
-    baddbmm baddbmm_ bartlett_window batch_norm bernoulli bernoulli_ bilinear binary_cross_entropy
-    binary_cross_entropy_with_logits bincount binomial bitwise_and bitwise_and_ bitwise_left_shift
-    bitwise_left_shift_ bitwise_not bitwise_not_ bitwise_or bitwise_or_ bitwise_right_shift
-    bitwise_right_shift_ bitwise_xor bitwise_xor_ blackman_window block_diag bmm broadcast_tensors
-    broadcast_to bucketize cartesian_prod cat cauchy_ cdist ceil_ celu celu_ chain_matmul
-    channel_shuffle cholesky cholesky_inverse cholesky_solve chunk clamp clamp_ clamp_max clamp_max_
-    clamp_min clamp_min_ clip clip_ clone col2im column_stack combinations complex concat concatenate
-    conj conj_physical conj_physical_ constant_pad_nd conv1d conv2d conv3d conv_depthwise3d conv_tbc
-    conv_transpose1d conv_transpose2d conv_transpose3d convolution copy_ copysign_ corrcoef cos_ cosh_
-    cosine_embedding_loss cosine_similarity count_nonzero cov cross cross_entropy_loss ctc_loss cummax
-    cummin cumprod cumprod_ cumsum cumsum_ cumulative_trapezoid deg2rad deg2rad_ det detach detach_ diag
-    diag_embed diagflat diagonal diagonal_scatter diff digamma digamma_ dim dist div_ divide divide_ dot
-    dropout dropout_ dsplit dstack einsum elu elu_ embedding embedding_bag embedding_renorm_ empty
-    empty_like empty_permuted empty_strided eq_ equal erf_ erfc_ erfinv erfinv_ exp2 exp2_ exp_ expand
-    expand_as expm1_ exponential_ eye feature_alpha_dropout feature_alpha_dropout_ feature_dropout
+    _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned _pack_padded_sequence _pad_circular
+    _pad_enum _pad_packed_sequence _shape_as_tensor _softmax _stack _transformer_encoder_layer_fwd
+    _trilinear _unique _unique2 _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa
+    _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d _weight_norm
+    _weight_norm_interface abs_ absolute absolute_ acos_ acosh_ adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d add addbmm addbmm_
+    addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_ adjoint affine_grid_generator
+    allclose alpha_dropout alpha_dropout_ amax amin aminmax angle arange arccos arccos_ arccosh arccosh_
+    arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argmax argmin
+    argsort argwhere as_strided as_strided_ as_strided_scatter asin_ asinh_ atan2_ atan_ atanh_
+    atleast_1d atleast_2d atleast_3d avg_pool1d avg_pool2d avg_pool3d baddbmm baddbmm_ bartlett_window
+    batch_norm bernoulli bernoulli_ bilinear binary_cross_entropy binary_cross_entropy_with_logits
+    bincount binomial bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_not
+    bitwise_not_ bitwise_or bitwise_or_ bitwise_right_shift bitwise_right_shift_ bitwise_xor
+    bitwise_xor_ blackman_window block_diag bmm broadcast_tensors broadcast_to bucketize cartesian_prod
+    cat cauchy_ cdist ceil_ celu celu_ chain_matmul channel_shuffle cholesky cholesky_inverse
+    cholesky_solve chunk clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ clone col2im
+    column_stack combinations complex concat concatenate conj conj_physical conj_physical_
+    constant_pad_nd conv1d conv2d conv3d conv_depthwise3d conv_tbc conv_transpose1d conv_transpose2d
+    conv_transpose3d convolution copy_ copysign_ corrcoef cos_ cosh_ cosine_embedding_loss
+    cosine_similarity count_nonzero cov cross cross_entropy_loss ctc_loss cummax cummin cumprod cumprod_
+    cumsum cumsum_ cumulative_trapezoid deg2rad deg2rad_ det detach detach_ diag diag_embed diagflat
+    diagonal diagonal_scatter diff digamma digamma_ dim dist div_ divide divide_ dot dropout dropout_
+    dsplit dstack einsum elu elu_ embedding embedding_bag embedding_renorm_ empty empty_like
+    empty_permuted empty_strided eq_ equal erf_ erfc_ erfinv erfinv_ exp2 exp2_ exp_ expand expand_as
+    expm1_ exponential_ eye feature_alpha_dropout feature_alpha_dropout_ feature_dropout
     feature_dropout_ fft_fft fft_fft2 fft_fftfreq fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn
     fft_ifft fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2
     fft_irfftn fft_rfft fft_rfft2 fft_rfftfreq fft_rfftn fill fill_ fill_diagonal_ fix fix_ flatten flip
@@ -168,13 +170,13 @@ PLAIN = _words(
     special_softmax special_spherical_bessel_j0 special_xlog1py special_xlogy special_zeta
     split_with_sizes sqrt_ square square_ squeeze squeeze_ sspaddmm stack std std_mean stft stride sub
     sub_ subtract subtract_ sum_to_size svd swapaxes swapaxes_ swapdims swapdims_ t t_ take
-    take_along_dim tan_ tanh_ tensor_split tensordot threshold threshold_ tile topk trace transpose
-    transpose_ trapezoid trapz triangular_solve tril tril_ tril_indices triplet_margin_loss triu triu_
-    triu_indices true_divide true_divide_ trunc_ type_as unbind unflatten unfold uniform_
-    unique_consecutive unique_dim unsafe_chunk unsafe_split unsqueeze unsqueeze_ upsample_bicubic2d
-    upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d
-    upsample_trilinear3d vander var var_mean vdot view_as view_as_complex view_as_real vsplit vstack
-    xlogy xlogy_ zero_ zeros zeros_like
+    take_along_dim tan_ tanh_ tensor_split tensordot threshold threshold_ tile to_padded_tensor topk
+    trace transpose transpose_ trapezoid trapz triangular_solve tril tril_ tril_indices
+    triplet_margin_loss triu triu_ triu_indices true_divide true_divide_ trunc_ type_as unbind unflatten
+    unfold uniform_ unique_consecutive unique_dim unsafe_chunk unsafe_split unsqueeze unsqueeze_
+    upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
+    upsample_nearest3d upsample_trilinear3d vander var var_mean vdot view_as view_as_complex
+    view_as_real vsplit vstack xlogy xlogy_ zero_ zeros zeros_like
     """
 )
 

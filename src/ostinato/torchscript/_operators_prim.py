@@ -126,6 +126,11 @@ def _most(*values: Any) -> Any:
     return max(*values)
 
 
+def _data(x: Tensor) -> Tensor:
+    # detach, since a tracer does not see the attribute
+    return x.detach()
+
+
 def _shape(x: Tensor) -> list[int]:
     return list(x.shape)
 
@@ -206,7 +211,6 @@ def _property(name: str) -> Any:
 
 _PROPERTIES = (
     "device",
-    "data",
     "requires_grad",
     "is_cuda",
     "is_cpu",
@@ -230,6 +234,7 @@ _PROPERTIES = (
 
 FUNCTIONS: dict[str, Any] = {
     **{name: _property(name) for name in _PROPERTIES},
+    "data": _data,
     "dtype": dtype,
     "shape": _shape,
     "layout": _layout,

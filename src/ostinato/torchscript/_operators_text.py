@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
 from typing import Any
@@ -59,7 +60,10 @@ def format_percent(pattern: str, *values: Any) -> str:
         value = next(remaining, None)
         if kind in "sr":
             return text(value)
-        if kind in "dieEfFcxX":
+        if kind in "eEfF":
+            single = ctypes.c_float(value).value if value is not None else 0.0  # as TorchScript prints them
+            return f"%{kind}" % (single,)
+        if kind in "dicxX":
             return f"%{kind}" % (value,)
         raise RuntimeError(f"%{kind} is no specifier of TorchScript's format strings")
 
