@@ -19,6 +19,7 @@ def test_a_dropped_graph_frees_everything():
     with graph:
         y = (x + 1).sin() * 2
     storages = [weakref.ref(t.untyped_storage()) for t in (x, y)]
+    plan = weakref.ref(graph._impl._plan)  # which frees its native half with itself
     tensors = [weakref.ref(x), weakref.ref(y)]
     del x, y
     graph.replay()  # the graph itself keeps its input
@@ -26,7 +27,7 @@ def test_a_dropped_graph_frees_everything():
     graph.reset()
     del graph
     gc.collect()
-    assert [r() for r in tensors + storages] == [None] * 4
+    assert [r() for r in [*tensors, *storages, plan]] == [None] * 5
 
 
 def test_pools_die_with_the_last_graph_that_uses_them():

@@ -194,6 +194,35 @@ def test_program(program):
     assert_replays_like_eager(lambda: program(x), [x], torch.Tensor.normal_)
 
 
+# ---- operators of the user's --------------------------------------------------
+@pytest.fixture(scope="module")
+def library():
+    def bump(x, by, scale=None):
+        x.add_(by if scale is None else by * scale)
+
+    made = torch.library.Library("ostinato_test", "FRAGMENT")
+    made.define("rounded(Tensor(a) x, bool copy) -> Tensor(a)")
+    made.define("bump_(Tensor(a!) x, Scalar by, Tensor? scale=None) -> ()")
+    made.impl("rounded", lambda x, copy: x.round() if copy else x.view(-1), "CPU")
+    made.impl("bump_", bump, "CPU")
+    yield torch.ops.ostinato_test
+    made._destroy()
+
+
+def test_operators_of_a_library(library):
+    """One that hands its input through or makes a new tensor, as the schema allows; one that only writes."""
+    x = torch.randn(3, 4)
+
+    def program():
+        new, same = library.rounded(x, True), library.rounded(x, False)
+        library.bump_(new, 2)
+        library.bump_(same, 3, x.abs().view(-1))
+        return new, same
+
+    _, (new, same) = assert_replays_like_eager(program, [x], torch.Tensor.normal_)
+    assert same.data_ptr() == x.data_ptr() != new.data_ptr()
+
+
 # ---- failing at replay --------------------------------------------------------
 @pytest.mark.parametrize("generator", [None, torch.Generator()], ids=["native step", "Python step"])
 def test_an_operator_that_fails_at_replay_is_named(generator):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from torch._subclasses.fake_tensor import FakeTensorMode
+
 from ostinato.accelerator import CaptureError
 
 from .support import assert_identical, capture, refuses
@@ -70,3 +72,10 @@ def test_a_subclass_that_computes_out_of_sight_is_refused():
     error = refuses(lambda: capture(lambda: x.sin()), CaptureError, "hidden")
     assert "Hidden" in error.message
     refuses(lambda: capture(lambda: x.add_(1)), CaptureError, "hidden")
+
+
+def test_fake_tensors_are_refused():
+    with FakeTensorMode():
+        x = torch.ones(3)
+        error = refuses(lambda: capture(lambda: x + 1), CaptureError, "no_storage")
+    assert "FakeTensor" in error.message

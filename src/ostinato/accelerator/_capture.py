@@ -241,7 +241,8 @@ class CaptureMode(TorchDispatchMode):
                     where = text(user_line())
                     raise fail("accelerator.hidden", op=func, where=where, type=subclass.__name__)
                 return out
-        return NotImplemented
+        # None of them knows it: a fake tensor, for one, which leaves its operators to its mode.
+        raise fail("accelerator.no_storage", op=func, where=text(user_line()), kind=own[0].__name__)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
