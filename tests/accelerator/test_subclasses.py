@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ostinato.accelerator import CaptureError
