@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 import torch
 
@@ -216,3 +218,15 @@ def test_error_can_be_caught_inside_and_the_capture_goes_on():
         z = y + 1
     graph.replay()
     assert torch.equal(z, x * 2 + 1)
+
+
+def test_a_read_after_an_optimizer_failed_is_not_blamed_on_it():
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.grad = torch.ones(2)
+    optimizer = torch.optim.Adam([parameter])
+    optimizer.step()
+    with pytest.raises(ost.CaptureError) as caught, ost.accelerator.Graph():
+        with contextlib.suppress(ost.CaptureError):
+            optimizer.step()
+        parameter.sum().item()
+    assert caught.value.code == "accelerator.synchronises"

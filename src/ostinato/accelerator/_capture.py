@@ -14,8 +14,8 @@ from ._program import AnyNode, ConstantNode, Node, Program, Storage, Value, leav
 from ._random import RandomTracker, generators
 from ._restore import Snapshots, as_bytes
 from ._schema import OpOverload, has_dynamic_shape, is_composite, rule, written
-from ._source import text, user_line
-from ._watch import GradientWatch, OptimizerWatch, hide_from_dynamo
+from ._source import stepping_optimizer, text, user_line
+from ._watch import GradientWatch, hide_from_dynamo
 
 # Makes a tensor of a literal; what it holds is part of the program, not of the world before it.
 _LITERAL = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
@@ -31,9 +31,8 @@ _CHECKS_SHAPES = ("aten::_assert_tensor_metadata", "aten::sym_constrain_range")
 class Recorder:
     """Turns the calls of a capture into nodes."""
 
-    def __init__(self, device: torch.device, gradients: GradientWatch, optimizers: OptimizerWatch) -> None:
+    def __init__(self, device: torch.device, gradients: GradientWatch) -> None:
         self.device = device
-        self.optimizers = optimizers
         self.gradients = gradients
         self.nodes: list[AnyNode] = []
         self.storages: list[Storage] = []
@@ -49,7 +48,7 @@ class Recorder:
         self.calls += 1
         law = rule(op)
         if law.refusal is not None:
-            stepping = self.optimizers.stepping
+            stepping = stepping_optimizer()
             if stepping is not None and law.refusal == "accelerator.synchronises":
                 raise fail("accelerator.optimizer_reads", optimizer=stepping, where=text(where))
             raise fail(law.refusal, op=op, where=text(where))

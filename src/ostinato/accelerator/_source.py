@@ -25,3 +25,14 @@ def user_line() -> tuple[str, int]:
 
 def text(where: tuple[str, int]) -> str:
     return f"{where[0]}:{where[1]}"
+
+
+def stepping_optimizer() -> str | None:
+    """The class of the optimizer whose ``step`` is running, if one is."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        own = frame.f_locals.get("self") if frame.f_code.co_name == "step" else None
+        if isinstance(own, torch.optim.Optimizer):
+            return type(own).__name__
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

@@ -52,8 +52,6 @@ class WatchMode(TorchFunctionMode):
 class OptimizerWatch:
     """Raises where an optimizer makes its state inside the capture."""
 
-    stepping: str | None = None  # the class of the optimizer whose step is under way
-
     def __enter__(self) -> OptimizerWatch:
         self._thread = threading.get_ident()  # torch's hooks are for all threads, a capture for one
         self._before: dict[int, tuple[Optimizer, set[tuple[int, str]]]] = {}
@@ -81,7 +79,6 @@ class OptimizerWatch:
     def _pre(self, optimizer: Optimizer, *_: Any) -> None:
         if threading.get_ident() == self._thread:
             self._before[id(optimizer)] = (optimizer, self._state(optimizer))
-            self.stepping = type(optimizer).__name__
 
     @staticmethod
     def _drop(optimizer: Optimizer, made: set[tuple[int, str]]) -> None:
@@ -93,7 +90,6 @@ class OptimizerWatch:
     def _post(self, optimizer: Optimizer, *_: Any) -> None:
         if threading.get_ident() != self._thread:
             return
-        self.stepping = None
         made = self._state(optimizer) - self._before.pop(id(optimizer), (optimizer, set()))[1]
         if made:
             self._drop(optimizer, made)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .._errors import fail
-from ..export._atomic import _runs
+from ..export._atomic import runs
 
 
 @contextmanager
@@ -50,6 +50,6 @@ def _remove_stale(target: Path) -> None:
     pattern = re.compile(rf"\.{{1,2}}{re.escape(target.name)}\.(\d+)-candidate\.pt2(\.\d+-\d+\.part)?")
     for name in os.listdir(target.parent):
         match = pattern.fullmatch(name)
-        if match and not _runs(int(match[1])):
+        if match and not runs(int(match[1])):
             with suppress(FileNotFoundError):
                 (target.parent / name).unlink()

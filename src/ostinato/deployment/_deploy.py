@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from .._errors import OstinatoError, fail
-from ..export import Metadata, Variant, save_methods, trace_stateful
-from ..export._signature import shown
+from ..export import Metadata, Variant, save_methods, shown, trace_stateful
 from . import _examples, _proof
 from ._candidate import candidate, check_target
 from ._difference import Difference

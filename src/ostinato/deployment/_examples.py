@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from ..export._signature import shown
+from ..export import shown
 from . import _parameters
 from ._probe import guess
 from ._source import Source

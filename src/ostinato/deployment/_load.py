@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._errors import ArchiveError, fail
-from ..export import Variant, load as load_program, load_methods
-from ..export._signature import describe, example
+from ..export import Variant, describe, example, load as load_program, load_methods
 from ._kind import file_kind
 from ._runtime import Deployed
 

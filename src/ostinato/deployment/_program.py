@@ -11,9 +11,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ..export import Variant
-from ..export._methods import mutated_buffers, tensor_of
-from ..export._signature import describe, matches, shown
+from ..export import Variant, describe, matches, mutated_buffers, shown, tensor_of
 
 _TENSORS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 

@@ -14,10 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..export import Session, Variant
-from ..export._observe import Call
-from ..export._session import default_sequences
-from ..export._signature import shown
+from ..export import Call, Session, Variant, default_sequences, shown
 from ._difference import Difference, Measure
 from ._runtime import Deployed
 

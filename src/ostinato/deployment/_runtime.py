@@ -12,9 +12,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import fail
 from ..accelerator import Graph, graph_pool_handle
-from ..export import Variant
-from ..export._observe import Call
-from ..export._signature import shown
+from ..export import Call, Variant, shown
 from ._program import Program, functional, state_of
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))

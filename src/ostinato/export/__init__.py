@@ -19,15 +19,40 @@ if TYPE_CHECKING:
         Variant as Variant,
         load as load,
         load_methods as load_methods,
+        mutated_buffers as mutated_buffers,
         save as save,
         save_methods as save_methods,
+        tensor_of as tensor_of,
     )
-    from ._session import Report as Report, Session as Session, verify as verify
+    from ._observe import Call as Call
+    from ._session import (
+        Report as Report,
+        Session as Session,
+        default_sequences as default_sequences,
+        verify as verify,
+    )
+    from ._signature import (
+        describe as describe,
+        example as example,
+        matches as matches,
+        shown as shown,
+    )
     from ._stateful import trace_stateful as trace_stateful
 
 _NEEDS_TORCH = {
-    "_methods": ("Loaded", "Variant", "load", "load_methods", "save", "save_methods"),
-    "_session": ("Report", "Session", "verify"),
+    "_methods": (
+        "Loaded",
+        "Variant",
+        "load",
+        "load_methods",
+        "mutated_buffers",
+        "save",
+        "save_methods",
+        "tensor_of",
+    ),
+    "_observe": ("Call",),
+    "_session": ("Report", "Session", "default_sequences", "verify"),
+    "_signature": ("describe", "example", "matches", "shown"),
     "_stateful": ("trace_stateful",),
 }
 _WHERE = {name: module for module, names in _NEEDS_TORCH.items() for name in names}

@@ -43,12 +43,12 @@ def remove_stale_parts(target: Path) -> None:
         return
     for name in names:
         match = pattern.fullmatch(name)
-        if match and not _runs(int(match[1])):
+        if match and not runs(int(match[1])):
             with suppress(FileNotFoundError):
                 os.unlink(target.parent / name)
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     if os.name == "nt":  # signal 0 would end the process there
         return True
     try:

@@ -51,13 +51,12 @@ class CpuGraph(GraphImplInterface):
         torch.clear_autocast_cache()  # a cast made before would not be part of the recording
         self._watch = WatchMode()
         self._gradients = GradientWatch(self._watch)
-        optimizers = OptimizerWatch()
-        self._recorder = Recorder(_DEVICE, self._gradients, optimizers)
+        self._recorder = Recorder(_DEVICE, self._gradients)
         self._dtype = torch.get_default_dtype()
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
         self._modes.enter_context(module_paths(self.numerics))
-        self._modes.enter_context(optimizers)
+        self._modes.enter_context(OptimizerWatch())
         self._modes.enter_context(self._watch)
         self._modes.enter_context(CaptureMode(self._recorder))
         _current.graph = self
