@@ -18,6 +18,7 @@ _LAZY = {
     "deploy": "ostinato.deployment",
     "load": "ostinato.deployment",
     "DeployReport": "ostinato.deployment",
+    "Deployed": "ostinato.deployment",
     **dict.fromkeys(
         (
             "ArchiveError",
