@@ -15,6 +15,8 @@ from torch.optim.optimizer import (
 from torch.overrides import TorchFunctionMode
 
 from .._errors import fail
+from ._checks import CHECKING, add_checks
+from ._program import AnyNode
 from ._source import text, user_line
 
 _READS = {
@@ -30,10 +32,14 @@ _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
 
 class WatchMode(TorchFunctionMode):
-    """Refuses what a replay could not repeat, and notes which gradients the code itself assigned."""
+    """Refuses what a replay could not repeat, and notes which gradients the code itself assigned.
+
+    ``nodes`` is where the recorder of the same capture writes.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.nodes: list[AnyNode] = []
         # Tensors whose .grad the code itself set or cleared, each with the one it had before.
         self.assigned: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
 
@@ -46,7 +52,11 @@ class WatchMode(TorchFunctionMode):
             raise fail("accelerator.data_setter", what="data", where=text(user_line()))
         if func == _SET_GRAD:
             self.assigned.setdefault(id(args[0]), (args[0], args[0].grad))
-        return func(*args, **(kwargs or {}))
+        start = len(self.nodes)
+        out = func(*args, **(kwargs or {}))
+        if func in CHECKING:
+            add_checks(self.nodes, start, CHECKING[func])
+        return out
 
 
 class OptimizerWatch:

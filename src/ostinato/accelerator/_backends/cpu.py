@@ -52,6 +52,7 @@ class CpuGraph(GraphImplInterface):
         self._watch = WatchMode()
         self._gradients = GradientWatch(self._watch)
         self._recorder = Recorder(_DEVICE, self._gradients)
+        self._watch.nodes = self._recorder.nodes
         self._dtype = torch.get_default_dtype()
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
