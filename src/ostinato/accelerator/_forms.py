@@ -11,7 +11,7 @@ import torch
 
 from ._program import Node, Value, leaves
 from ._rewrites import REWRITES
-from ._schema import OpOverload
+from ._schema import OpOverload, full_name
 
 
 @dataclasses.dataclass(slots=True)
@@ -134,8 +134,9 @@ def number_as_tensor(number: Any, beside: list[Value]) -> torch.Tensor | None:
 
 
 def _without_numbers(form: Form) -> Form | None:
-    """The same call with every number for a tensor, and every Scalar, made a tensor."""
+    """The same call with every number for a tensor, and every Scalar, made a tensor; None if it has none."""
     op = tensor_form(form.op) or form.op
+    changed = op is not form.op
     outs = {a.name for a in op._schema.arguments if a.is_out}
     beside = leaves([v for name, v in form.arguments.items() if name not in outs], Value)
     arguments = dict(form.arguments)
@@ -147,7 +148,8 @@ def _without_numbers(form: Form) -> Form | None:
             if tensor is None:
                 return None
             arguments[argument.name] = tensor
-    return Form(op, arguments, form.results)
+            changed = True
+    return Form(op, arguments, form.results) if changed else None
 
 
 def _into_outputs(op: OpOverload, arguments: dict[str, Any], results: list[Any]) -> Form | None:
@@ -197,35 +199,25 @@ def forms(node: Node) -> Iterator[Form]:
     arguments = bind(node.op, node.args, node.kwargs)
     if node.op._schema.is_mutable:
         in_place = Form(node.op, arguments, _results(node))
-        yield in_place
-        rewritten = _rewritten(in_place)
-        if rewritten is not None:
-            yield rewritten
-        without = _without_numbers(in_place)
-        if without is not None:
-            yield without
+        yield from _present(in_place, _rewritten(in_place), _without_numbers(in_place))
         functional = functional_form(node.op)
         if functional is not None:
             form = Form(functional, arguments, _changed_in_place(node, arguments))
-            yield form
-            without = _without_numbers(form)
-            if without is not None:
-                yield without
+            yield from _present(form, _without_numbers(form))
         return
     plain = Form(node.op, arguments, _results(node))
-    for form in filter(None, (plain, _rewritten(plain), _without_numbers(plain))):
+    for form in _present(plain, _rewritten(plain), _without_numbers(plain)):
         into = _into_outputs(form.op, form.arguments, form.results)
         if into is not None:
-            yield into
-            without = _without_numbers(into)
-            if without is not None:
-                yield without
+            yield from _present(into, _without_numbers(into))
         yield form
 
 
+def _present(*forms: Form | None) -> Iterator[Form]:
+    return (form for form in forms if form is not None)
+
+
 def _rewritten(form: Form) -> Form | None:
-    schema = form.op._schema
-    name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
-    rewrite = REWRITES.get(name)
+    rewrite = REWRITES.get(full_name(form.op))
     made = rewrite(form.arguments, form.results) if rewrite is not None else None
     return Form(*made) if made is not None else None

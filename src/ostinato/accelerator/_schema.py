@@ -57,6 +57,12 @@ class Rule:
     metadata_only: bool  # changes only how a tensor looks at its memory
 
 
+def full_name(op: OpOverload) -> str:
+    """``aten::add.Tensor``; without the overload's name where it has none."""
+    schema = op._schema
+    return str(schema.name + ("." + schema.overload_name if schema.overload_name else ""))
+
+
 @functools.cache
 def rule(op: OpOverload) -> Rule:
     """The rule of ``op``."""
@@ -67,7 +73,7 @@ def rule(op: OpOverload) -> Rule:
         i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
     )
     tags = set(op.tags)
-    full = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+    full = full_name(op)
     refusal = None
     if schema.name in _SYNCHRONISES:
         refusal = "accelerator.synchronises"

@@ -22,6 +22,9 @@ _CONSTANT_BYTES = 1 << 20
 # Operators with a packed form, and which of their arguments is the weight.
 _WEIGHT = {"aten::convolution": "weight", "aten::mm": "mat2", "aten::addmm": "mat2"}
 
+# Less the length: a result that is a list of tensors. The protocol with csrc/graph/step.h.
+_LIST_OF_RESULTS = -2
+
 # Makes memory and puts nothing into it: at replay there is nothing to do.
 _EMPTY = {
     "aten::empty",
@@ -151,8 +154,8 @@ class Builder:
                 continue
             # The shims and our kernels call below the code that resolves a lazy conjugate.
             if not conjugated:
-                if self._weights_of(form):
-                    by_kind[self._native_kinds[0]].append((encoded, self._weights_of(form)))
+                if weights := self._weights_of(form):
+                    by_kind[self._native_kinds[0]].append((encoded, weights))
                 by_kind["kernel"].append((encoded, []))
                 by_kind["shim"].append((encoded, []))
             if dispatchable(form.op):
@@ -184,7 +187,7 @@ class Builder:
         results: list[int] = []
         for result in form.results:
             if isinstance(result, (list, tuple)):
-                results += [-2 - len(result), *(self._slot(v) for v in result)]
+                results += [_LIST_OF_RESULTS - len(result), *(self._slot(v) for v in result)]
             else:
                 results.append(self._slot(result) if isinstance(result, Value) else -1)
         schema = form.op._schema

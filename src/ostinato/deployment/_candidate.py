@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .._errors import fail
-from ..export._atomic import runs
+from ..export._atomic import remove_stale
 
 
 @contextmanager
@@ -48,8 +48,4 @@ def check_target(out: str | os.PathLike[str]) -> None:
 def _remove_stale(target: Path) -> None:
     """Remove candidates, and the part files of candidates, whose process no longer runs."""
     pattern = re.compile(rf"\.{{1,2}}{re.escape(target.name)}\.(\d+)-candidate\.pt2(\.\d+-\d+\.part)?")
-    for name in os.listdir(target.parent):
-        match = pattern.fullmatch(name)
-        if match and not runs(int(match[1])):
-            with suppress(FileNotFoundError):
-                (target.parent / name).unlink()
+    remove_stale(target.parent, pattern)

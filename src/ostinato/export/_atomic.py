@@ -36,19 +36,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def remove_stale_parts(target: Path) -> None:
     """Remove the part files of ``target`` whose process no longer runs."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+\.part")
+    remove_stale(target.parent, re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+\.part"))
+
+
+def remove_stale(folder: Path, pattern: re.Pattern[str]) -> None:
+    """Remove the files of ``folder`` that match ``pattern``, whose first group is the id of a dead process."""
     try:
-        names = os.listdir(target.parent)
+        names = os.listdir(folder)
     except FileNotFoundError:
         return
     for name in names:
         match = pattern.fullmatch(name)
-        if match and not runs(int(match[1])):
+        if match and not _runs(int(match[1])):
             with suppress(FileNotFoundError):
-                os.unlink(target.parent / name)
+                os.unlink(folder / name)
 
 
-def runs(pid: int) -> bool:
+def _runs(pid: int) -> bool:
     if os.name == "nt":  # signal 0 would end the process there
         return True
     try:
