@@ -40,7 +40,7 @@ def remove_stale_parts(target: Path) -> None:
 
 
 def remove_stale(folder: Path, pattern: re.Pattern[str]) -> None:
-    """Remove the files of ``folder`` that match ``pattern``, whose first group is the id of a dead process."""
+    """Remove the files of ``folder`` that match ``pattern``; its first group is the id of a dead process."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
