@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "graph/fused_step.h"
 #include "graph/packed_step.h"
 #include "graph/plan.h"
 
@@ -45,15 +46,15 @@ Plans& plans() {
   return *registry;
 }
 
-int64_t plan_new(std::vector<torch::stable::Tensor> tensors) {
-  Values values;
-  values.reserve(tensors.size());
+int64_t plan_new() { return plans().put(std::make_shared<Plan>()); }
+
+void plan_values(int64_t number, std::vector<torch::stable::Tensor> tensors) {
+  const std::shared_ptr<Plan> plan = plans().get(number);
   for (const torch::stable::Tensor& tensor : tensors) {
     AtenTensorHandle handle = nullptr;
     TORCH_ERROR_CODE_CHECK(aoti_torch_new_tensor_handle(tensor.get(), &handle));
-    values.emplace_back(handle);
+    plan->add_value(Handle(handle));
   }
-  return plans().put(std::make_shared<Plan>(std::move(values)));
 }
 
 // Appends one step of the given kind; false, and nothing appended, where that kind cannot do it.
@@ -64,7 +65,9 @@ bool plan_add(int64_t number, std::string kind, std::string name, std::string ov
   Call call{std::move(name), std::move(overload),
             ostinato::decode_args(code, floats, texts, plan->values().size()), std::move(results)};
   std::unique_ptr<Step> step;
-  if (kind == "kernel") {
+  if (kind == "fused") {
+    step = ostinato::fused_step(call, plan->values());
+  } else if (kind == "kernel") {
     step = ostinato::kernel_step(call, plan->values());
   } else if (kind == "packed_exact" || kind == "packed_fast") {
     const auto numerics = kind == "packed_fast" ? ostinato::Numerics::kFast : ostinato::Numerics::kExact;
@@ -79,10 +82,20 @@ bool plan_add(int64_t number, std::string kind, std::string name, std::string ov
   return true;
 }
 
-int64_t plan_run(int64_t number, int64_t first, int64_t last) {
-  const std::shared_ptr<Plan> plan = plans().get(number);
-  STD_TORCH_CHECK(0 <= first && first <= last && last <= plan->size(), "a plan has no such steps");
-  return plan->run(first, last);
+// The operators, by full name, that a kind of step knows; a kind that knows all of them, or decides by
+// more than the name, gives none.
+std::vector<std::string> operators_of(std::string kind) {
+  if (kind == "kernel") return ostinato::kernel_operators();
+  if (kind == "shim") return ostinato::shim_operators();
+  return {};
+}
+
+void plan_watch(int64_t number, std::vector<int64_t> outside) {
+  plans().get(number)->watch(std::move(outside));
+}
+
+std::vector<double> plan_profile(int64_t number, int64_t rounds) {
+  return plans().get(number)->profile(rounds);
 }
 
 void plan_refresh(int64_t number) { plans().get(number)->refresh(); }
@@ -91,20 +104,38 @@ void plan_free(int64_t number) { plans().drop(number); }
 
 }  // namespace
 
+// The hot call, for ctypes: an operator's own call costs five times as much. See Plan::run for what it
+// returns; -2 where there is no such plan or an exception came out of a step.
+extern "C" __attribute__((visibility("default"))) int64_t ostinato_plan_run(int64_t number, int64_t first,
+                                                                            int64_t last) noexcept {
+  try {
+    const std::shared_ptr<Plan> plan = plans().get(number);
+    return first < 0 || last > plan->size() ? -2 : plan->run(first, last);
+  } catch (...) {
+    return -2;
+  }
+}
+
 STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
-  m.def("plan_new(Tensor[] values) -> int");
+  m.def("plan_new() -> int");
+  m.def("plan_values(int plan, Tensor[] values) -> ()");
+  m.def("operators_of(str kind) -> str[]");
   m.def(
       "plan_add(int plan, str kind, str name, str overload, int[] code, float[] floats, str[] texts, "
       "int[] results) -> bool");
-  m.def("plan_run(int plan, int first, int last) -> int");
+  m.def("plan_watch(int plan, int[] outside) -> ()");
+  m.def("plan_profile(int plan, int rounds) -> float[]");
   m.def("plan_refresh(int plan) -> ()");
   m.def("plan_free(int plan) -> ()");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_new", TORCH_BOX(&plan_new));
+  m.impl("plan_values", TORCH_BOX(&plan_values));
+  m.impl("operators_of", TORCH_BOX(&operators_of));
   m.impl("plan_add", TORCH_BOX(&plan_add));
-  m.impl("plan_run", TORCH_BOX(&plan_run));
+  m.impl("plan_watch", TORCH_BOX(&plan_watch));
+  m.impl("plan_profile", TORCH_BOX(&plan_profile));
   m.impl("plan_refresh", TORCH_BOX(&plan_refresh));
   m.impl("plan_free", TORCH_BOX(&plan_free));
 }

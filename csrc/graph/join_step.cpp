@@ -55,6 +55,8 @@ class JoinStep final : public Step {
 
 }  // namespace
 
+std::vector<std::string> join_operators() { return {"aten::cat.out", "aten::stack.out"}; }
+
 std::unique_ptr<Step> join_step(const Call& call, const Values& values) {
   const std::string name = call.full_name();
   const bool stacks = name == "aten::stack.out";

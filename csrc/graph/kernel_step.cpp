@@ -10,4 +10,10 @@ std::unique_ptr<Step> kernel_step(const Call& call, const Values& values) {
   return join_step(call, values);
 }
 
+std::vector<std::string> kernel_operators() {
+  std::vector<std::string> names = pointwise_operators();
+  for (const std::string& name : join_operators()) names.push_back(name);
+  return names;
+}
+
 }  // namespace ostinato

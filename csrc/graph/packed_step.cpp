@@ -74,14 +74,14 @@ class Packed {
 
 class PackedStep final : public Step {
  public:
-  explicit PackedStep(Packed packed) : packed_(std::move(packed)) { refresh(); }
+  explicit PackedStep(Packed packed) : packed_(std::move(packed)) {}
 
   bool run(const Values&) override {
     const ContractionShape& s = packed_.shape();
     return packed_.run(floats(s.input), s.bias == nullptr ? nullptr : floats(s.bias), floats(s.out));
   }
 
-  void refresh() override { packed_.pack(floats(packed_.shape().weight)); }
+  void refresh(const Values&) override { packed_.pack(floats(packed_.shape().weight)); }
 
  private:
   Packed packed_;

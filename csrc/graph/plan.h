@@ -10,27 +10,35 @@ namespace ostinato {
 
 class Plan {
  public:
-  explicit Plan(Values values) : values_(std::move(values)) {}
-
   const Values& values() const { return values_; }
-  void add(std::unique_ptr<Step> step) { steps_.push_back(std::move(step)); }
   int64_t size() const { return static_cast<int64_t>(steps_.size()); }
+  void add_value(Handle value) { values_.push_back(std::move(value)); }
+  void add(std::unique_ptr<Step> step);
 
-  void refresh() const {
-    for (const auto& step : steps_) step->refresh();
-  }
+  // The values whose memory belongs to others, who may move it: `run` looks at their addresses first.
+  void watch(std::vector<int64_t> outside);
+  void refresh() const;
 
-  // Runs steps [first, last). Returns last, or the number of the step that failed.
-  int64_t run(int64_t first, int64_t last) const {
-    for (int64_t i = first; i < last; ++i) {
-      if (!steps_[static_cast<size_t>(i)]->run(values_)) return i;
-    }
-    return last;
-  }
+  // Runs steps [first, last). Returns last, or the number of the step that failed, or kMemoryGone where a
+  // tensor from outside the graph has less memory than at the capture.
+  int64_t run(int64_t first, int64_t last);
+  static constexpr int64_t kMemoryGone = -1;
+
+  // Seconds that each step took, the least of `rounds` replays.
+  std::vector<double> profile(int64_t rounds);
 
  private:
+  struct Outside {
+    int64_t slot;
+    void* address;
+    int64_t bytes;  // from the start of its storage, that the value needs
+  };
+
+  bool settled();  // whether all outside values are where they were, or could be looked up anew
+
   Values values_;
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<Outside> outside_;
 };
 
 }  // namespace ostinato

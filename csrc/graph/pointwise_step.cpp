@@ -239,6 +239,12 @@ bool takes(const PointwiseArgs& args) {
 
 }  // namespace
 
+std::vector<std::string> pointwise_operators() {
+  std::vector<std::string> names = {"aten::copy_"};
+  for (const Operator& known : kOperators) names.emplace_back(known.name);
+  return names;
+}
+
 std::unique_ptr<Step> pointwise_step(const Call& call, const Values& values) {
   if (call.full_name() == "aten::copy_") {
     return copy_step(values[call.args[0].bits].get(), values[call.args[1].bits].get());

@@ -171,7 +171,16 @@ std::unique_ptr<Step> shim_step(const Call& call, const Values& values) {
     if (slot <= kListOfResults) return nullptr;
   }
 #include "graph/shims.inc"
+#undef OSTINATO_SHIM
   return nullptr;
+}
+
+std::vector<std::string> shim_operators() {
+  std::vector<std::string> names;
+#define OSTINATO_SHIM(operator_name, order, function) names.emplace_back(operator_name);
+#include "graph/shims.inc"
+#undef OSTINATO_SHIM
+  return names;
 }
 
 }  // namespace ostinato

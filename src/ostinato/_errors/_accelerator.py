@@ -128,6 +128,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{op}, captured at {where}, failed at replay: {reason}",
         "the inputs of the graph hold values that this operator does not take",
     ),
+    "memory_gone": (
+        ReplayError,
+        "A tensor that the graph uses has been freed, or resized to less than it had at the capture.",
+        "keep the storages of parameters, buffers and inputs as they are, or capture again",
+    ),
     "debug_off": (
         ReplayError,
         "debug_dump() was called on a graph that keeps nothing to dump.",

@@ -9,6 +9,14 @@ from typing import Any
 from .._errors import fail
 
 
+def library_path() -> str:
+    """Where the native library lies. NativeError where it is missing."""
+    spec = importlib.util.find_spec("ostinato._C")
+    if spec is None or spec.origin is None:
+        raise fail("native.missing")
+    return spec.origin
+
+
 @functools.cache
 def ops() -> Any:
     """``torch.ops.ostinato`` with the native library loaded.
@@ -18,13 +26,11 @@ def ops() -> Any:
     """
     import torch
 
-    spec = importlib.util.find_spec("ostinato._C")
-    if spec is None or spec.origin is None:
-        raise fail("native.missing")
+    path = library_path()
     try:
-        torch.ops.load_library(spec.origin)
+        torch.ops.load_library(path)
     except OSError as error:
-        raise fail("native.unloadable", path=spec.origin, torch=torch.__version__, reason=error) from error
+        raise fail("native.unloadable", path=path, torch=torch.__version__, reason=error) from error
     native = torch.ops.ostinato
     _keep_lazy_bits()
     if problem := native.isa_problem():
@@ -39,7 +45,7 @@ def _keep_lazy_bits() -> Any:
 
     library = torch.library.Library("ostinato", "IMPL")
     for key in ("Conjugate", "Negative"):
-        library.impl("plan_new", torch.library.fallthrough_kernel, key)
+        library.impl("plan_values", torch.library.fallthrough_kernel, key)
     return library  # the registration lasts as long as this object
 
 
@@ -48,10 +54,9 @@ def info() -> dict[str, Any]:
     import torch
 
     native = ops()
-    spec = importlib.util.find_spec("ostinato._C")
     return {
         "isa": native.isa(),
         "vector_bytes": native.vector_bytes(),
-        "library": spec.origin if spec else None,
+        "library": library_path(),
         "torch": torch.__version__,
     }

@@ -83,6 +83,25 @@ class Encoder:
         else:
             self._named(kind, value)
 
+    def plain(self, value: Any) -> None:
+        """Appends an argument of a FusedNode, which has no schema: it is what it looks like."""
+        if value is None:
+            self.code.append(_NONE)
+        elif isinstance(value, (list, tuple)):
+            self.code += [_LIST, len(value)]
+            for item in value:
+                self.plain(item)
+        elif isinstance(value, bool):
+            self.code += [_BOOL, int(value)]
+        elif isinstance(value, int):
+            self._int(value)
+        elif isinstance(value, float):
+            self._float(value)
+        elif isinstance(value, str):
+            self._text(_STRING, value)
+        else:
+            self._tensor(value)
+
     def _optional(self, type_: Any, value: Any) -> None:
         if value is None:
             self.code.append(_NONE)

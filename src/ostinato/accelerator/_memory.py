@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._program import ConstantNode, GeneratorNode, Node, Program, Value, leaves
+from ._program import AnyNode, ConstantNode, FusedNode, Node, Program, Value, leaves
 
 ALIGNMENT = 64  # what torch's own allocator gives, so that kernels see the alignment they saw at capture
 
@@ -17,11 +17,13 @@ def lifetimes(program: Program) -> dict[int, tuple[int, int]]:
     return spans
 
 
-def touched(node: Node | GeneratorNode | ConstantNode) -> set[int]:
+def touched(node: AnyNode) -> set[int]:
     """The storages that a node reads or writes."""
     if isinstance(node, Node):
         values = leaves([node.args, list(node.kwargs.values()), node.outputs], Value)
         return {value.storage for value in values}
+    if isinstance(node, FusedNode):
+        return {value.storage for value in leaves([node.args, node.outputs], Value)}
     if isinstance(node, ConstantNode):
         return {node.storage}
     return set()

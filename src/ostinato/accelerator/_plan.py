@@ -7,9 +7,13 @@ from typing import Any
 
 import torch
 
+from .._errors import fail
+from .._native import plan_run
 from ._program import Node
 
 Step = Callable[[], None]
+
+_MEMORY_GONE = -1  # the protocol with csrc/graph/plan.h
 
 
 class Plan:
@@ -17,8 +21,9 @@ class Plan:
 
     def __init__(self, number: int, native: Any) -> None:
         self._number = number
-        # The bound C function: an OpOverload's own call costs as much as a small step.
-        self._run = native.plan_run.default._op
+        self._run = plan_run()
+        self.self_contained = False  # whether no step calls back into torch
+        self._profile = native.plan_profile.default
         self._free = native.plan_free.default
         self._refresh = native.plan_refresh.default
         self._weights: list[tuple[torch.Tensor, int]] = []  # packed weights and their versions
@@ -43,7 +48,7 @@ class Plan:
     def append_python(self, step: Step) -> None:
         self._segments.append(step)
 
-    def watch(self, weights: list[torch.Tensor | None]) -> None:
+    def watch_weights(self, weights: list[torch.Tensor | None]) -> None:
         """Packs these anew when their version counter has moved. Inference tensors have none."""
         for weight in weights:
             if weight is not None and not weight.is_inference():
@@ -75,8 +80,16 @@ class Plan:
         if self._changes:
             torch.autograd.graph.increment_version(self._changes)
 
+    def profile(self, rounds: int) -> list[float]:
+        """Seconds that each native step takes, the least of ``rounds`` replays."""
+        return list(self._profile(self._number, rounds))
+
     def _again(self, index: int) -> None:
         """Does a failed step in Python: for torch's message, which the C interface keeps to itself."""
+        if index == _MEMORY_GONE:
+            raise fail("accelerator.memory_gone")
+        if index < 0:
+            raise AssertionError(f"the native plan {self._number} has no such steps")
         node, again = self._nodes[index]
         again(node)()
 

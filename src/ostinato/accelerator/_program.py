@@ -68,6 +68,27 @@ class Node:
 
 
 @dataclasses.dataclass(slots=True)
+class FusedNode:
+    """A call of one of Ostinato's kernels that stands for recorded nodes; passes make them.
+
+    ``args`` holds the outputs too, in the order that the kernel's step documents
+    (``csrc/graph/<stem>_step.h``).
+    """
+
+    kernel: str  # "ostinato::linear"
+    args: tuple[Any, ...]  # Value, int, float, bool, str, None, or a list of one of these
+    outputs: tuple[Value, ...]
+    fresh: frozenset[int]  # storages that this node makes
+    written: frozenset[int]  # storages that it changes
+    weights: tuple[Value, ...]  # of which the step keeps packed copies
+    sources: tuple[Node, ...]  # what it stands for, in order
+
+    @property
+    def where(self) -> tuple[str, int]:
+        return self.sources[-1].where
+
+
+@dataclasses.dataclass(slots=True)
 class GeneratorNode:
     """A change of a generator that no operator made: checkpointing, ``manual_seed``.
 
@@ -91,7 +112,7 @@ class ConstantNode:
     where: tuple[str, int]
 
 
-AnyNode = Node | GeneratorNode | ConstantNode
+AnyNode = Node | FusedNode | GeneratorNode | ConstantNode
 
 
 @dataclasses.dataclass(slots=True)
@@ -103,7 +124,8 @@ class Program:
 
     def written_before(self) -> list[torch.Tensor]:
         """The tensors from before the capture that the program writes."""
-        numbers = sorted({n for node in self.nodes if isinstance(node, Node) for n in node.written})
+        changing = (node for node in self.nodes if isinstance(node, (Node, FusedNode)))
+        numbers = sorted({n for node in changing for n in node.written})
         seen = [self.storages[n].seen for n in numbers if self.storages[n].external]
         return [tensor for tensor in seen if tensor is not None]
 

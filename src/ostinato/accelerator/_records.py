@@ -7,7 +7,7 @@ import json
 
 import torch
 
-from ._program import ConstantNode, GeneratorNode, Node, Program, Value, leaves
+from ._program import ConstantNode, FusedNode, GeneratorNode, Node, Program, Value, leaves
 
 _SHORT = {
     torch.float32: "f32",
@@ -63,6 +63,13 @@ def records(program: Program) -> tuple[NodeRecord, ...]:
                 tuple(sorted(node.written)),
                 where,
                 node.random,
+            )
+        elif isinstance(node, FusedNode):
+            inputs = [v for v in leaves(list(node.args), Value) if v not in node.outputs]
+            made_by_it = tuple(map(_name, node.outputs))
+            written = tuple(sorted(node.written))
+            record = NodeRecord(
+                index, node.kernel, tuple(map(_name, inputs)), made_by_it, written, where, False
             )
         elif isinstance(node, GeneratorNode):
             record = NodeRecord(index, f"generator.{node.action}", (), (), (), where, True)

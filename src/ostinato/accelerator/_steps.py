@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from .. import _native
 from .._errors import fail
-from . import _memory
-from ._encode import Encoder, Refused, dispatchable
-from ._forms import Form, forms
+from ._calls import Calls, NativeCall
+from ._forms import Form
 from ._plan import Plan, Step
-from ._program import ConstantNode, GeneratorNode, Node, Program, Storage, Value, leaves, map_tensors
-from ._restore import as_bytes
+from ._program import (
+    AnyNode,
+    ConstantNode,
+    FusedNode,
+    GeneratorNode,
+    Node,
+    Program,
+    Storage,
+    Value,
+    leaves,
+    map_tensors,
+)
 from ._source import text
+from ._tensors import Tensors
 
 # A constant up to this size is kept and copied; a larger one is made anew at every replay.
 _CONSTANT_BYTES = 1 << 20
-
-# Operators with a packed form, and which of their arguments is the weight.
-_WEIGHT = {"aten::convolution": "weight", "aten::mm": "mat2", "aten::addmm": "mat2"}
-
-# Less the length: a result that is a list of tensors. The protocol with csrc/graph/step.h.
-_LIST_OF_RESULTS = -2
 
 # Makes memory and puts nothing into it: at replay there is nothing to do.
 _EMPTY = {
@@ -35,88 +37,39 @@ _EMPTY = {
     "aten::new_empty_strided",
 }
 
-
-class Arena:
-    """The memory that the intermediates of a graph share, and graphs of one pool with each other."""
-
-    def __init__(self) -> None:
-        self.memory = torch.UntypedStorage(0)
-
-    def of_size(self, nbytes: int) -> torch.UntypedStorage:
-        if self.memory.nbytes() < nbytes:
-            self.memory = torch.empty(nbytes, dtype=torch.uint8).untyped_storage()
-        return self.memory
-
-
-class Tensors:
-    """A tensor for every value of a program, each with the address it has at every replay."""
-
-    def __init__(self, program: Program, arena: Arena) -> None:
-        self.outputs = 0
-        self._made: dict[Value, torch.Tensor] = {}
-        self._memory: dict[int, tuple[torch.UntypedStorage, int]] = {}
-        spans = _memory.lifetimes(program)
-        inside: dict[int, int] = {}
-        for storage in program.storages:
-            if storage.number not in spans:
-                continue
-            alive = storage.alive()
-            if alive is None:
-                inside[storage.number] = storage.nbytes
-            else:
-                self._memory[storage.number] = (alive, 0)
-                self.outputs += storage.owner is None
-        offsets, self.pool_bytes = _memory.plan_offsets(inside, spans)
-        memory = arena.of_size(self.pool_bytes)
-        self._memory.update((number, (memory, offset)) for number, offset in offsets.items())
-
-    def __getitem__(self, value: Value) -> torch.Tensor:
-        tensor = self._made.get(value)
-        if tensor is None:
-            tensor = self._made[value] = self._make(value)
-        return tensor
-
-    def bytes_of(self, number: int, nbytes: int) -> torch.Tensor:
-        memory, offset = self._memory[number]
-        return as_bytes(memory)[offset : offset + nbytes]
-
-    def _make(self, value: Value) -> torch.Tensor:
-        memory, offset = self._memory[value.storage]
-        start = offset // value.dtype.itemsize + value.offset
-        with torch.inference_mode(False), torch.no_grad():
-            tensor = torch.empty(0, dtype=value.dtype)
-            tensor.set_(memory, start, value.sizes, value.strides)  # type: ignore[call-overload]
-            if value.conj:
-                tensor = torch._conj(tensor)
-            if value.neg:
-                tensor = torch._neg_view(tensor)
-        return tensor
+# Steps that do not leave the engine: what a replay must not see of the world, they do not see anyway.
+_SELF_CONTAINED = {"fused", "kernel"}
 
 
 class Builder:
-    """Collects the steps of one program."""
+    """Builds the plan of one program, node by node."""
 
     def __init__(self, program: Program, tensors: Tensors, numerics: str, weights: frozenset[int]) -> None:
         self.program = program
         self.tensors = tensors
         self._weights = weights
-        self.native = _native.ops()
-        # Cheapest first: a step is of the first kind that has a form for its node.
-        self._native_kinds = (f"packed_{numerics}", "kernel", "shim", "dispatcher")
+        self._native = _native.ops()
         self._written = {n for node in program.nodes if isinstance(node, Node) for n in node.written}
-        self.kinds = dict.fromkeys(("packed", "kernel", "shim", "dispatcher", "python", "generator"), 0)
+        self.kinds = dict.fromkeys(
+            ("fused", "packed", "kernel", "shim", "dispatcher", "python", "generator"), 0
+        )
         self.python_operators: dict[str, int] = {}
-        self._values: list[torch.Tensor] = []
+        self._calls = Calls(numerics, self._slot, self._number_slot, self._weight)
         self._slots: dict[Value, int] = {}
-        # In order: a node with the native calls that can do it, or a Python step.
-        self._order: list[tuple[Node, list[Any]] | Step] = []
+        self._slot_count = 0
+        self._pending: list[torch.Tensor] = []  # values that the native plan has not been told yet
         self._saved: dict[tuple[int, int], torch.Tensor] = {}
+        self._number = self._native.plan_new()
+        self.plan = Plan(self._number, self._native)
 
-    # ---- collecting -----------------------------------------------------------
-    def add(self, node: Node | GeneratorNode | ConstantNode) -> None:
-        if isinstance(node, GeneratorNode):
+    # ---- one node -------------------------------------------------------------
+    def add(self, node: AnyNode) -> None:
+        """Appends what does ``node`` to the plan."""
+        if isinstance(node, FusedNode):
+            self._fused(node)
+        elif isinstance(node, GeneratorNode):
             self.kinds["generator"] += 1
-            self._order.append(self._generator_step(node))
+            self.plan.append_python(self._generator_step(node))
         elif isinstance(node, ConstantNode):
             target = self.tensors.bytes_of(node.storage, node.content.numel())
             self._copy(target, node.content, node)
@@ -127,7 +80,20 @@ class Builder:
             content = node.op(*node.args, **node.kwargs)
             self._copy(self.tensors[target], content, node)
         else:
-            self._call(node)
+            self._recorded(node)
+
+    def _recorded(self, node: Node) -> None:
+        if any(self._add(call, node) for call in self._calls.of_node(node)):
+            return
+        self.kinds["python"] += 1
+        name = str(node.op)
+        self.python_operators[name] = self.python_operators.get(name, 0) + 1
+        self.plan.append_python(self.python_step(node))
+
+    def _fused(self, node: FusedNode) -> None:
+        weights = [self.program.storages[v.storage] for v in node.weights]
+        if not self._add(self._calls.of_fused(node, weights), node.sources[-1]):
+            raise AssertionError(f"{node.kernel} does not take what a pass has given it: {node}")
 
     def _is_constant(self, node: Node) -> bool:
         """Whether ``node`` makes the same small tensor at every replay, from nothing but numbers."""
@@ -142,66 +108,57 @@ class Builder:
         copy = torch.ops.aten.copy_.default
         call = Node(copy, (target, source), {}, None, frozenset(), frozenset(), node.where)
         form = Form(copy, {"self": target, "src": source, "non_blocking": False}, [None])
-        self._order.append((call, [("dispatcher", self._encode(form), [])]))
+        encoded = self._calls.encode(form)
+        if not any(self._add(NativeCall(kind, encoded, []), call) for kind in ("kernel", "dispatcher")):
+            raise AssertionError(f"no step copies {source.dtype} to {target.dtype}")
 
-    def _call(self, node: Node) -> None:
-        by_kind: dict[str, list[Any]] = {kind: [] for kind in self._native_kinds}
-        for form in forms(node):
-            conjugated = any(v.conj or v.neg for v in leaves(list(form.arguments.values()), Value))
-            try:
-                encoded = self._encode(form)
-            except Refused:
-                continue
-            # The shims and our kernels call below the code that resolves a lazy conjugate.
-            if not conjugated:
-                if weights := self._weights_of(form):
-                    by_kind[self._native_kinds[0]].append((encoded, weights))
-                by_kind["kernel"].append((encoded, []))
-                by_kind["shim"].append((encoded, []))
-            if dispatchable(form.op):
-                by_kind["dispatcher"].append((encoded, []))
-        ordered = [(kind, *what) for kind, whats in by_kind.items() for what in whats]
-        self._order.append((node, ordered))
+    def _add(self, call: NativeCall, node: Node) -> bool:
+        """Offers a call to the engine; ``node`` is what runs in Python where it fails at a replay."""
+        if self._pending:
+            self._native.plan_values(self._number, self._pending)
+            self._pending = []
+        if not self._native.plan_add(self._number, call.kind, *call.encoded):
+            return False
+        self.kinds[call.kind.partition("_")[0]] += 1
+        self.plan.append_native(node, self.python_step)
+        self.plan.watch_weights([s.seen for s in call.weights])
+        return True
 
-    def _weights_of(self, form: Form) -> list[Storage]:
-        """The storage of the weights that a packed step may keep a copy of.
+    def finish(self) -> Plan:
+        """The plan, once all nodes are in."""
+        storages = self.program.storages
+        outside = [slot for value, slot in self._slots.items() if storages[value.storage].external]
+        self._native.plan_watch(self._number, outside)
+        self.plan.changes(self.program.written_before())
+        self.plan.self_contained = all(
+            count == 0 or kind in _SELF_CONTAINED for kind, count in self.kinds.items()
+        )
+        return self.plan
+
+    # ---- values ---------------------------------------------------------------
+    def _slot(self, value: Value) -> int:
+        slot = self._slots.get(value)
+        if slot is None:
+            slot = self._slots[value] = self._number_slot(self.tensors[value])
+        return slot
+
+    def _number_slot(self, tensor: torch.Tensor) -> int:
+        self._pending.append(tensor)
+        self._slot_count += 1
+        return self._slot_count - 1
+
+    def _weight(self, value: Value) -> Storage | None:
+        """The storage of a weight that a packed step may keep a copy of.
 
         These are parameters, and tensors of which the caller has said that they change
         only in ways that their version counter tells of. What another graph writes at
         each replay, such as a saved activation, must not be taken for a weight.
         """
-        name = _WEIGHT.get(form.op._schema.name)
-        value = form.arguments.get(name) if name is not None else None
-        if not isinstance(value, Value):
-            return []
         storage = self.program.storages[value.storage]
         if storage.owner is None or storage.number in self._written:
-            return []
+            return None
         known = isinstance(storage.seen, torch.nn.Parameter) or storage.owner._cdata in self._weights
-        return [storage] if known else []
-
-    def _encode(self, form: Form) -> list[Any]:
-        encoder = Encoder(self._slot, self._constant_slot)
-        for argument in form.op._schema.arguments:
-            encoder.argument(argument.real_type, form.arguments[argument.name])
-        results: list[int] = []
-        for result in form.results:
-            if isinstance(result, (list, tuple)):
-                results += [_LIST_OF_RESULTS - len(result), *(self._slot(v) for v in result)]
-            else:
-                results.append(self._slot(result) if isinstance(result, Value) else -1)
-        schema = form.op._schema
-        return [schema.name, schema.overload_name, encoder.code, encoder.floats, encoder.texts, results]
-
-    def _slot(self, value: Value) -> int:
-        slot = self._slots.get(value)
-        if slot is None:
-            slot = self._slots[value] = self._constant_slot(self.tensors[value])
-        return slot
-
-    def _constant_slot(self, tensor: torch.Tensor) -> int:
-        self._values.append(tensor)
-        return len(self._values) - 1
+        return storage if known else None
 
     # ---- Python steps ---------------------------------------------------------
     def _generator_step(self, node: GeneratorNode) -> Step:
@@ -238,25 +195,3 @@ class Builder:
                 target.copy_(results[i])
 
         return step
-
-    # ---- the finished plan ----------------------------------------------------
-    def finish(self) -> Plan:
-        number = self.native.plan_new(self._values)
-        plan = Plan(number, self.native)
-        for entry in self._order:
-            if not isinstance(entry, tuple):
-                plan.append_python(entry)
-                continue
-            node, calls = entry
-            for kind, encoded, weights in calls:
-                if self.native.plan_add(number, kind, *encoded):
-                    self.kinds[kind.partition("_")[0]] += 1
-                    plan.append_native(node, self.python_step)
-                    plan.watch([s.seen for s in weights])
-                    break
-            else:
-                self.kinds["python"] += 1
-                name = str(node.op)
-                self.python_operators[name] = self.python_operators.get(name, 0) + 1
-                plan.append_python(self.python_step(node))
-        return plan

@@ -12,15 +12,17 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._errors import fail
+from .. import _passes
 from .._capture import CaptureMode, Recorder
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
 from .._process import eager_compile, module_paths
-from .._program import Program
+from .._program import FusedNode, Program
 from .._records import NodeRecord, records
 from .._registry import GraphImplInterface, register_graph_impl
 from .._repair import repair
-from .._steps import Arena, Builder, Tensors
+from .._steps import Builder
+from .._tensors import Arena, Tensors
 from .._watch import GradientWatch, OptimizerWatch, WatchMode
 
 _DEVICE = torch.device("cpu")
@@ -100,20 +102,22 @@ class CpuGraph(GraphImplInterface):
         program = self._program
         assert program is not None
         repair(program)
+        recorded = len(program.nodes)
+        if self.numerics == "fast":
+            _passes.run(program, self.weights)
         self._arena = _arenas.setdefault(self._pool, Arena())
         tensors = Tensors(program, self._arena)
         builder = Builder(program, tensors, self.numerics, self.weights)
         for node in program.nodes:
             builder.add(node)
         self._plan = builder.finish()
-        self._plan.changes(program.written_before())
         self._stats = {
-            "nodes": len(program.nodes),
+            "nodes": recorded,
             "steps": dict(builder.kinds),
             "python_operators": dict(builder.python_operators),
             "pool_bytes": tensors.pool_bytes,
             "outputs": tensors.outputs,
-            "fused_nodes": 0,
+            "fused_nodes": sum(len(n.sources) for n in program.nodes if isinstance(n, FusedNode)),
         }
         self._records = records(program)
         self._program = None  # its weak references would keep freed headers of storages
@@ -127,6 +131,9 @@ class CpuGraph(GraphImplInterface):
         if not self._replaying.acquire(blocking=False):
             raise fail("accelerator.replayed_elsewhere")
         try:
+            if plan.self_contained:
+                plan.run()
+                return
             with self._below:
                 if torch.get_default_dtype() is self._dtype:
                     plan.run()

@@ -1,0 +1,24 @@
+"""What fast numerics does to a program before its steps are built: one file a pass, run in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._program import Program
+from . import _constants, _dead
+from ._context import Context
+
+_PASSES: tuple[Callable[[Program, Context], None], ...] = (
+    _constants.apply,
+    _dead.apply,
+)
+
+
+def run(program: Program, weights: frozenset[int]) -> None:
+    """Rewrites ``program`` in place; ``weights`` as for ``GraphImplInterface.weights``."""
+    context = Context(program, weights)
+    for apply in _PASSES:
+        apply(program, context)
+
+
+__all__ = ["run"]

@@ -1,0 +1,107 @@
+"""What a pass asks about a program: who touches a storage, who holds it, what may be packed."""
+
+from __future__ import annotations
+
+import torch
+
+from .._memory import touched
+from .._program import FusedNode, Node, Program, Value, leaves
+
+
+def inputs(node: Node | FusedNode) -> list[Value]:
+    """The values that ``node`` is given, those that it changes among them."""
+    if isinstance(node, Node):
+        return leaves([node.args, list(node.kwargs.values())], Value)
+    return [v for v in leaves(list(node.args), Value) if v not in node.outputs]
+
+
+class Context:
+    """Lasts for all passes; ``held`` and ``is_weight`` do not change, ``Uses`` is made anew by each."""
+
+    def __init__(self, program: Program, weights: frozenset[int]) -> None:
+        self._program = program
+        # What somebody beside the program can see: it must be as eager leaves it after every replay.
+        self._held = {s.number for s in program.storages if s.alive() is not None}
+        changed = {n for node in program.nodes if isinstance(node, Node) for n in node.written}
+        self._weights = {
+            s.number
+            for s in program.storages
+            if s.owner is not None
+            and s.number not in changed
+            and (isinstance(s.seen, torch.nn.Parameter) or s.owner._cdata in weights)
+        }
+
+    def held(self, number: int) -> bool:
+        """Whether the caller, or anybody else outside the program, can see this storage."""
+        return number in self._held
+
+    def is_weight(self, value: Value) -> bool:
+        """Whether a step may keep a packed copy: it changes only where its version counter tells of it."""
+        return value.storage in self._weights
+
+
+class Uses:
+    """Which nodes touch each storage, as indexes into ``program.nodes`` at the time of making."""
+
+    def __init__(self, program: Program, context: Context) -> None:
+        self._context = context
+        self._touching: dict[int, list[int]] = {}
+        self._changing: dict[int, list[int]] = {}
+        for index, node in enumerate(program.nodes):
+            for number in touched(node):
+                self._touching.setdefault(number, []).append(index)
+            if isinstance(node, (Node, FusedNode)):
+                for number in node.fresh | node.written:
+                    self._changing.setdefault(number, []).append(index)
+            else:  # a constant fills its storage; a generator touches none
+                for number in touched(node):
+                    self._changing.setdefault(number, []).append(index)
+
+    def touching(self, number: int) -> list[int]:
+        """The nodes that make, change or read the storage, in order."""
+        return self._touching.get(number, [])
+
+    def changing(self, number: int) -> list[int]:
+        """The nodes that make or change the storage, in order."""
+        return self._changing.get(number, [])
+
+    def changed_between(self, number: int, first: int, last: int) -> bool:
+        """Whether a node after ``first`` and before ``last`` changes the storage."""
+        return any(first < index < last for index in self.changing(number))
+
+    def touched_between(self, number: int, first: int, last: int) -> bool:
+        """Whether a node after ``first`` and before ``last`` changes or reads the storage."""
+        return any(first < index < last for index in self.touching(number))
+
+    def private(self, number: int, nodes: set[int]) -> bool:
+        """Whether nobody sees the storage but these nodes: fused, they need not write it."""
+        return not self._context.held(number) and nodes.issuperset(self.touching(number))
+
+
+class Edit:
+    """Collects replacements and makes them at once, so that indexes stay good until then."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._gone: set[int] = set()
+        self._put: dict[int, Node | FusedNode] = {}
+
+    def replace(self, indexes: set[int], node: Node | FusedNode, at: int) -> None:
+        """Puts ``node`` in the place of node ``at`` and drops the others of ``indexes``."""
+        self._gone |= indexes
+        self._put[at] = node
+
+    def drop(self, index: int) -> None:
+        """Takes a node out."""
+        self._gone.add(index)
+
+    def replaced(self, index: int) -> bool:
+        """Whether an earlier call has taken this node already."""
+        return index in self._gone or index in self._put
+
+    def apply(self) -> None:
+        """Makes the changes."""
+        nodes = enumerate(self._program.nodes)
+        self._program.nodes = [
+            self._put.get(i, node) for i, node in nodes if i in self._put or i not in self._gone
+        ]

@@ -1,0 +1,48 @@
+"""Drops nodes whose results nobody reads."""
+
+from __future__ import annotations
+
+from .._memory import touched
+from .._program import AnyNode, ConstantNode, FusedNode, Node, Program
+from ._context import Context
+
+
+def apply(program: Program, context: Context) -> None:
+    """One walk from the end: a node stays where it has an effect, or makes or changes what is read later."""
+    needed: set[int] = set()
+    kept: list[AnyNode] = []
+    for node in reversed(program.nodes):
+        if not _has_effect(node, context) and not _changed(node) & needed:
+            continue
+        kept.append(node)
+        needed -= _made(node)
+        needed |= touched(node) - _made(node)
+    program.nodes = kept[::-1]
+
+
+def _made(node: AnyNode) -> frozenset[int]:
+    """Storages that hold nothing yet before ``node``."""
+    if isinstance(node, ConstantNode):
+        return frozenset((node.storage,))
+    return node.fresh if isinstance(node, (Node, FusedNode)) else frozenset()
+
+
+def _changed(node: AnyNode) -> frozenset[int]:
+    written = node.written if isinstance(node, (Node, FusedNode)) else frozenset()
+    return _made(node) | written
+
+
+def _has_effect(node: AnyNode, context: Context) -> bool:
+    """Whether ``node`` does what can be seen without reading its results."""
+    if any(context.held(number) for number in _changed(node)):
+        return True
+    if isinstance(node, ConstantNode):
+        return False
+    if isinstance(node, FusedNode):
+        return False
+    # A random node moves the generator, a check raises, a custom operator may do anything.
+    return not isinstance(node, Node) or node.random or not node.op._schema.returns or not _known(node)
+
+
+def _known(node: Node) -> bool:
+    return node.op.namespace in ("aten", "prims")
