@@ -29,6 +29,22 @@ int64_t extent_of(const Handle& value) {
   return (offset + 1) * static_cast<int64_t>(aoti_torch_dtype_element_size(dtype));
 }
 
+// Holds a flag while it lives, where nobody held it before.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& flag) : flag_(flag), mine_(!flag.test_and_set(std::memory_order_acquire)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (mine_) flag_.clear(std::memory_order_release);
+  }
+  bool mine() const { return mine_; }
+
+ private:
+  std::atomic_flag& flag_;
+  const bool mine_;
+};
+
 }  // namespace
 
 void Plan::add(std::unique_ptr<Step> step) {
@@ -64,6 +80,8 @@ bool Plan::settled() {
 }
 
 int64_t Plan::run(int64_t first, int64_t last) {
+  const Turn turn(running_);
+  if (!turn.mine()) return kBusy;
   if (!settled()) return kMemoryGone;
   for (int64_t i = first; i < last; ++i) {
     if (!steps_[static_cast<size_t>(i)]->run(values_)) return i;
@@ -74,7 +92,8 @@ int64_t Plan::run(int64_t first, int64_t last) {
 std::vector<double> Plan::profile(int64_t rounds) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> best(steps_.size(), std::numeric_limits<double>::infinity());
-  if (!settled()) return best;
+  const Turn turn(running_);
+  if (!turn.mine() || !settled()) return best;
   for (int64_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < steps_.size(); ++i) {
       const auto start = Clock::now();

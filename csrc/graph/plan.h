@@ -1,6 +1,7 @@
 // A plan: numbered values and the steps over them, in order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -19,10 +20,11 @@ class Plan {
   void watch(std::vector<int64_t> outside);
   void refresh() const;
 
-  // Runs steps [first, last). Returns last, or the number of the step that failed, or kMemoryGone where a
-  // tensor from outside the graph has less memory than at the capture.
+  // Runs steps [first, last). Returns last, or the number of the step that failed, or one of these: a
+  // tensor from outside the graph has less memory than at the capture; another thread is running the plan.
   int64_t run(int64_t first, int64_t last);
   static constexpr int64_t kMemoryGone = -1;
+  static constexpr int64_t kBusy = -3;
 
   // Seconds that each step took, the least of `rounds` replays.
   std::vector<double> profile(int64_t rounds);
@@ -39,6 +41,7 @@ class Plan {
   Values values_;
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Outside> outside_;
+  std::atomic_flag running_ = ATOMIC_FLAG_INIT;
 };
 
 }  // namespace ostinato

@@ -1,6 +1,9 @@
 """The native library: found, loaded and described here, and nowhere else."""
 
-from ._calls import plan_run as plan_run
+from ._calls import (
+    plan_replay as plan_replay,
+    plan_run as plan_run,
+)
 from ._load import (
     info as info,
     ops as ops,

@@ -14,10 +14,22 @@ def plan_run() -> Callable[[int, int, int], int]:
     """``plan_run()(plan, first, last)`` runs steps of a plan without the interpreter's lock.
 
     Returns ``last``, or the number of the step that failed, or one of the negative
-    numbers that ``csrc/bindings/graph.cpp`` names.
+    numbers that ``csrc/graph/plan.h`` and ``csrc/bindings/graph.cpp`` name.
     """
-    ops()  # loads the library beside torch, and says what is wrong where it cannot be
-    function = ctypes.CDLL(library_path()).ostinato_plan_run
+    function = _library().ostinato_plan_run
     function.argtypes = (ctypes.c_int64,) * 3
     function.restype = ctypes.c_int64
     return function
+
+
+def plan_replay(number: int) -> Callable[[], int]:
+    """What runs all steps of plan ``number``; it returns how many they are, or as ``plan_run`` does."""
+    function = _library().ostinato_plan_replay
+    function.restype = ctypes.c_int64
+    # An argument that is a C integer already saves a third of the call.
+    return functools.partial(function, ctypes.c_int64(number))
+
+
+def _library() -> ctypes.CDLL:
+    ops()  # loads the library beside torch, and says what is wrong where it cannot be
+    return ctypes.CDLL(library_path())

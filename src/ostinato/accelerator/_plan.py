@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from .._native import plan_run
+from .._native import plan_replay, plan_run
 from ._program import Node
 
 Step = Callable[[], None]
 
-_MEMORY_GONE = -1  # the protocol with csrc/graph/plan.h
+_MEMORY_GONE, _BUSY = -1, -3  # the protocol with csrc/graph/plan.h
 
 
 class Plan:
@@ -22,7 +22,7 @@ class Plan:
     def __init__(self, number: int, native: Any) -> None:
         self._number = number
         self._run = plan_run()
-        self.self_contained = False  # whether no step calls back into torch
+        self._replay = plan_replay(number)
         self._profile = native.plan_profile.default
         self._free = native.plan_free.default
         self._refresh = native.plan_refresh.default
@@ -63,6 +63,22 @@ class Plan:
         self._refresh(self._number)
         self._weights = [(weight, weight._version) for weight, _ in self._weights]
 
+    @property
+    def all_native(self) -> bool:
+        """Whether no step is Python's: the engine then sees to it that one thread runs the plan at a time."""
+        return self._segments == [(0, len(self._nodes))]
+
+    def run_native(self) -> None:
+        """One replay of a plan that is all native."""
+        for weight, version in self._weights:
+            if weight._version != version:
+                self.refresh()
+                break
+        if (stopped := self._replay()) != len(self._nodes):
+            self._continue(stopped, len(self._nodes))
+        if self._changes:
+            torch.autograd.graph.increment_version(self._changes)
+
     def run(self) -> None:
         """One replay. ReplayError names the node that failed."""
         for weight, version in self._weights:
@@ -71,10 +87,9 @@ class Plan:
                 break
         for segment in self._segments:
             if isinstance(segment, tuple):
-                at, last = segment
-                while (stopped := self._run(self._number, at, last)) != last:
-                    self._again(stopped)
-                    at = stopped + 1
+                first, last = segment
+                if (stopped := self._run(self._number, first, last)) != last:
+                    self._continue(stopped, last)
             else:
                 segment()
         if self._changes:
@@ -84,14 +99,21 @@ class Plan:
         """Seconds that each native step takes, the least of ``rounds`` replays."""
         return list(self._profile(self._number, rounds))
 
-    def _again(self, index: int) -> None:
-        """Does a failed step in Python: for torch's message, which the C interface keeps to itself."""
-        if index == _MEMORY_GONE:
-            raise fail("accelerator.memory_gone")
-        if index < 0:
-            raise AssertionError(f"the native plan {self._number} has no such steps")
-        node, again = self._nodes[index]
-        again(node)()
+    def _continue(self, stopped: int, last: int) -> None:
+        """Does a failed step in Python, for torch's message, which the C interface keeps to itself.
+
+        Where it goes well there, the steps up to ``last`` follow.
+        """
+        while stopped != last:
+            if stopped == _MEMORY_GONE:
+                raise fail("accelerator.memory_gone")
+            if stopped == _BUSY:
+                raise fail("accelerator.replayed_elsewhere")
+            if stopped < 0:
+                raise AssertionError(f"the native plan {self._number} has no such steps")
+            node, again = self._nodes[stopped]
+            again(node)()
+            stopped = self._run(self._number, stopped + 1, last)
 
     def __del__(self) -> None:
         self._free(self._number)

@@ -38,7 +38,7 @@ _EMPTY = {
 }
 
 # Steps that do not leave the engine: what a replay must not see of the world, they do not see anyway.
-_SELF_CONTAINED = {"fused", "kernel"}
+_SELF_CONTAINED = {"fused", "packed", "kernel"}
 
 
 class Builder:
@@ -130,10 +130,12 @@ class Builder:
         outside = [slot for value, slot in self._slots.items() if storages[value.storage].external]
         self._native.plan_watch(self._number, outside)
         self.plan.changes(self.program.written_before())
-        self.plan.self_contained = all(
-            count == 0 or kind in _SELF_CONTAINED for kind, count in self.kinds.items()
-        )
         return self.plan
+
+    @property
+    def self_contained(self) -> bool:
+        """Whether no step calls back into torch."""
+        return all(count == 0 or kind in _SELF_CONTAINED for kind, count in self.kinds.items())
 
     # ---- values ---------------------------------------------------------------
     def _slot(self, value: Value) -> int:

@@ -42,6 +42,7 @@ class CpuGraph(GraphImplInterface):
         self._arena: Arena | None = None
         self._records: tuple[NodeRecord, ...] = ()
         self._stats: dict[str, Any] = {}
+        self._alone = False  # whether a replay is one call of the engine that never calls back into torch
         self._replaying = threading.Lock()
         self._below = below_autograd()  # one object for all replays: making it costs as much as a small step
 
@@ -111,6 +112,7 @@ class CpuGraph(GraphImplInterface):
         for node in program.nodes:
             builder.add(node)
         self._plan = builder.finish()
+        self._alone = self._plan.all_native and builder.self_contained
         self._stats = {
             "nodes": recorded,
             "steps": dict(builder.kinds),
@@ -128,14 +130,18 @@ class CpuGraph(GraphImplInterface):
             raise fail("accelerator.nothing_captured", call="replay")
         if getattr(_current, "graph", None) is not None:
             raise fail("accelerator.replay_in_capture")
+        if self._alone:
+            plan.run_native()
+        else:
+            self._replay_guarded(plan)
+
+    def _replay_guarded(self, plan: Plan) -> None:
+        """A replay whose steps call into torch, or are Python."""
         if not self._replaying.acquire(blocking=False):
             raise fail("accelerator.replayed_elsewhere")
         try:
-            if plan.self_contained:
-                plan.run()
-                return
             with self._below:
-                if torch.get_default_dtype() is self._dtype:
+                if torch.get_default_dtype() is self._dtype:  # nearly always: a context costs as much as a step
                     plan.run()
                 else:
                     with default_dtype(self._dtype):
