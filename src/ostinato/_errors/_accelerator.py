@@ -24,6 +24,16 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "graph in this release.",
         "choose between tensors with torch.where, or capture the branches as graphs of their own",
     ),
+    "conditional_nodes": (
+        CaptureError,
+        "{op} at {where} cannot be a conditional node of the graph with this torch: {reason}.",
+        "choose between tensors with torch.where, or capture the branches as graphs of their own",
+    ),
+    "device_refused": (
+        CaptureError,
+        "The runtime of {device} did not accept the capture: {reason}",
+        "look for a call that waits for the device inside the capture, and move it out",
+    ),
     "reads_memory": (
         CaptureError,
         "Tensor.{what} at {where} reads the memory of a tensor, and a replay could not repeat that.",
@@ -153,6 +163,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "capture_error_mode={value!r} is none of 'default', 'global', 'thread_local', 'relaxed'.",
         "leave it out: on the CPU all of them mean 'thread_local'",
+    ),
+    "mode_lacking": (
+        UsageError,
+        "capture_error_mode={value!r} is not available on {device}: its runtime knows one mode only.",
+        "leave it out, or pass 'default'",
     ),
     "pool": (
         UsageError,

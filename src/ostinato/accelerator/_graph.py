@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from collections.abc import Iterable
@@ -11,16 +10,26 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from ._records import NodeRecord, to_dot
+from . import _streams
+from ._records import NodeRecord
 from ._registry import GraphImplInterface, implementation
 
 _MODES = ("default", "global", "thread_local", "relaxed")
-_pools = itertools.count(1)
+
+
+class _UnderWay(threading.local):
+    """The graphs that the calling thread is capturing: at most one a device."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Graph] = []
+
+
+_under_way = _UnderWay()
 
 
 def graph_pool_handle() -> tuple[int, int]:
     """A new handle of a memory pool; graphs made with the same handle share their intermediates' memory."""
-    return (0, next(_pools))
+    return implementation(_streams.capture_device().type).new_pool()
 
 
 class Graph:
@@ -31,10 +40,12 @@ class Graph:
             ``instantiate`` (or the first ``replay``) makes it ready to run.
         pool: a handle from ``graph_pool_handle()`` or another graph's ``pool()``.
             Graphs of one pool must not be replayed at the same time.
-        capture_error_mode: "default", "global", "thread_local" or "relaxed"; on
-            the CPU a capture belongs to its thread, whatever the mode.
-        device: the device to capture on; by default that of the stream that was
-            entered, if it names an accelerator, else the CPU.
+        capture_error_mode: "default", "global", "thread_local" or "relaxed", as in
+            torch. On the CPU they do not differ: a capture belongs to its thread,
+            nothing that another thread does can disturb it, and what conflicts with
+            it is refused under "relaxed" too.
+        device: the device to capture on; by default the accelerator if the caller
+            has entered a stream of it, else the CPU.
         numerics: "exact" replays bit for bit what eager gives on as many threads;
             "fast" may fuse and reassociate.
 
@@ -81,6 +92,7 @@ class Graph:
         self._impl: GraphImplInterface | None = None
         self._state = "empty"  # then "capturing", "captured" and "ready"
         self._thread: int | None = None
+        self._capture_device = torch.device("cpu")  # where the latest capture was begun
 
     # ---- capture --------------------------------------------------------------
     def capture_begin(self) -> None:
@@ -89,12 +101,15 @@ class Graph:
             raise fail("accelerator.nested" if self._thread == threading.get_ident() else "accelerator.busy")
         if self._state != "empty":
             raise fail("accelerator.has_graph")
-        device = self.device or _stream_device()
+        device = self.device or _streams.capture_device()
         impl = implementation(device.type)(self.numerics, self._debug)
         impl.weights = self._weights
+        impl.keep_graph = self.keep_graph
         if self.graph_pool is None:
-            self.graph_pool = graph_pool_handle()
+            self.graph_pool = impl.new_pool()
         impl.capture_begin(self.graph_pool, self.capture_error_mode, device)
+        _under_way.graphs.append(self)
+        self._capture_device = device
         self._impl = impl
         self._thread = threading.get_ident()
         self._state = "capturing"
@@ -109,6 +124,7 @@ class Graph:
         if self._thread != threading.get_ident():
             raise fail("accelerator.busy")
         self._state = "empty"
+        _under_way.graphs.remove(self)
         impl, self._impl = self._impl, None
         impl.capture_end(failed)
         if failed:
@@ -170,7 +186,7 @@ class Graph:
     def pool(self) -> tuple[int, int]:
         """The handle of this graph's memory pool."""
         if self.graph_pool is None:
-            self.graph_pool = graph_pool_handle()
+            self.graph_pool = implementation((self.device or _streams.capture_device()).type).new_pool()
         return self.graph_pool
 
     def _captured(self, call: str) -> GraphImplInterface:
@@ -201,9 +217,10 @@ class Graph:
         """Writes the graph to ``path`` in the Graphviz language."""
         if not self._debug:
             raise fail("accelerator.debug_off")
-        self._captured("debug_dump")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(to_dot(self.nodes))
+        impl = self._captured("debug_dump")
+        if self._state == "captured":
+            self.instantiate()
+        impl.debug_dump(path)
 
     def __str__(self) -> str:
         if self._state in ("empty", "capturing"):
@@ -211,21 +228,11 @@ class Graph:
         return "\n".join([f"Graph({self._state}, {len(self.nodes)} nodes)", *map(str, self.nodes)])
 
 
-def _stream_device() -> torch.device:
-    """The device of the stream that the caller entered, else the CPU."""
-    accelerator = torch.accelerator.current_accelerator()
-    if accelerator is not None and torch.accelerator.is_available():
-        from ._registry import _registered
-
-        if accelerator.type in _registered:
-            return accelerator
-    return torch.device("cpu")
-
-
 def is_capturing(stream: torch.Stream | None = None) -> bool:
-    """Whether the calling thread is recording; on the CPU all streams are one."""
-    if stream is not None and stream.device.type != "cpu":
-        return bool(getattr(stream, "is_capturing", lambda: False)())
-    from ._backends.cpu import capturing_graph
-
-    return capturing_graph() is not None
+    """Whether the calling thread is recording on ``stream``, or on any; on the CPU all streams are one."""
+    for graph in _under_way.graphs:
+        if stream is None or stream.device.type == graph._capture_device.type:
+            impl = graph._impl
+            if impl is not None and impl.is_capturing():
+                return True
+    return _streams.torch_is_capturing(stream)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import abc
 import importlib
-from typing import Any
+import itertools
+import os
+from typing import Any, ClassVar
+
+import torch
 
 from .._errors import fail
+from ._records import NodeRecord, to_dot
 
 # Device types that Ostinato itself brings: where their module lies.
-_BUILT_IN = {"cpu": "cpu"}
+_BUILT_IN = {"cpu": "cpu", "cuda": "cuda", "xpu": "xpu"}
+# For every other accelerator: the graph that torch has for it.
+_OF_TORCH = "accelerator"
+_pools = itertools.count(1)
 _registered: dict[str, type[GraphImplInterface]] = {}
 
 
@@ -19,7 +27,14 @@ class GraphImplInterface(abc.ABC):
     One instance stands behind one ``Graph``. The calls come in the order of the
     life cycle: ``capture_begin``, ``capture_end``, ``instantiate``, ``replay``
     any number of times, ``reset``.
+
+    ``supports`` names what this device's captures take beside plain operators, of
+    "cond", "while_loop" (decided at replay) and "nodes" (readable records).
+    ``ostinato.testing`` reports what is not named as lacking, and does not check it.
     """
+
+    supports: ClassVar[frozenset[str]] = frozenset()
+    keep_graph = False  # whether ``instantiate`` may come again, after changes to the recording
 
     def __init__(self, numerics: str, debug: bool) -> None:
         self.numerics = numerics
@@ -58,9 +73,19 @@ class GraphImplInterface(abc.ABC):
         """Told that no weight will change any more, so that replays need not look."""
         return None
 
-    def nodes(self) -> tuple[Any, ...]:
+    @classmethod
+    def new_pool(cls) -> tuple[int, int]:
+        """A handle of a memory pool that no graph uses yet."""
+        return (0, next(_pools))
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
         """A readable record for each captured node."""
         return ()
+
+    def debug_dump(self, path: str | os.PathLike[str]) -> None:
+        """Writes the recording to ``path`` in the Graphviz language."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(to_dot(self.nodes()))
 
     def stats(self) -> dict[str, Any]:
         """Figures about the recording."""
@@ -82,11 +107,25 @@ def register_graph_impl(device_type: str, impl: type[GraphImplInterface]) -> Non
     _registered[device_type] = impl
 
 
+def has_implementation(device_type: str) -> bool:
+    """Whether graphs of ``device_type`` can be captured, as far as is known without loading anything."""
+    return device_type in _registered or device_type in _BUILT_IN or _torch_has_graphs(device_type)
+
+
 def implementation(device_type: str) -> type[GraphImplInterface]:
     """The implementation for ``device_type``, found lazily."""
-    if device_type not in _registered and device_type in _BUILT_IN:
-        importlib.import_module(f"ostinato.accelerator._backends.{_BUILT_IN[device_type]}")
+    if device_type not in _registered and has_implementation(device_type):
+        file = _BUILT_IN.get(device_type, _OF_TORCH)
+        module = importlib.import_module(f"ostinato.accelerator._backends.{file}")
+        register_graph_impl(device_type, module.IMPLEMENTATION)
     if device_type not in _registered:
         known = ", ".join(sorted({*_BUILT_IN, *_registered}))
         raise fail("accelerator.no_implementation", device=device_type, known=known)
     return _registered[device_type]
+
+
+def _torch_has_graphs(device_type: str) -> bool:
+    accelerator = torch.accelerator.current_accelerator()
+    return (
+        accelerator is not None and accelerator.type == device_type and hasattr(torch._C, "_acceleratorGraph")
+    )

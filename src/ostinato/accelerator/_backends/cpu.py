@@ -19,7 +19,7 @@ from .._plan import Plan
 from .._process import eager_compile, module_paths
 from .._program import FusedNode, Program
 from .._records import NodeRecord, records
-from .._registry import GraphImplInterface, register_graph_impl
+from .._registry import GraphImplInterface
 from .._repair import repair
 from .._steps import Builder
 from .._tensors import Arena, Tensors
@@ -33,6 +33,8 @@ _arenas: weakref.WeakValueDictionary[tuple[int, int], Arena] = weakref.WeakValue
 
 class CpuGraph(GraphImplInterface):
     """Records below autograd in the calling thread, and replays through the native engine."""
+
+    supports = frozenset({"nodes"})
 
     def __init__(self, numerics: str, debug: bool) -> None:
         super().__init__(numerics, debug)
@@ -176,4 +178,4 @@ def capturing_graph() -> CpuGraph | None:
     return getattr(_current, "graph", None)
 
 
-register_graph_impl("cpu", CpuGraph)
+IMPLEMENTATION = CpuGraph
