@@ -143,7 +143,7 @@ class CpuGraph(GraphImplInterface):
             raise fail("accelerator.replayed_elsewhere")
         try:
             with self._below:
-                if torch.get_default_dtype() is self._dtype:  # nearly always: a context costs as much as a step
+                if torch.get_default_dtype() is self._dtype:  # nearly always: a context costs a step
                     plan.run()
                 else:
                     with default_dtype(self._dtype):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _dead
+from . import _constants, _copies, _dead
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _constants.apply,
     _dead.apply,
+    _copies.apply,
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 from .._memory import touched
 from .._program import AnyNode, ConstantNode, FusedNode, Node, Program
 from ._context import Context
@@ -11,12 +13,15 @@ def apply(program: Program, context: Context) -> None:
     """One walk from the end: a node stays where it has an effect, or makes or changes what is read later."""
     needed: set[int] = set()
     kept: list[AnyNode] = []
+    makers = collections.Counter(number for node in program.nodes for number in _made(node))
     for node in reversed(program.nodes):
         if not _has_effect(node, context) and not _changed(node) & needed:
             continue
         kept.append(node)
-        needed -= _made(node)
-        needed |= touched(node) - _made(node)
+        # What several nodes make, each a part of it, is not yet whole before the last of them.
+        whole = {number for number in _made(node) if makers[number] == 1}
+        needed -= whole
+        needed |= touched(node) - whole
     program.nodes = kept[::-1]
 
 
