@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -62,10 +63,26 @@ def _spread(name: str) -> Callable[[dict[str, Any], list[Any]], Call | None]:
     return rewrite
 
 
+def _norm(arguments: dict[str, Any], results: list[Any]) -> Call | None:
+    """The Euclidean norm of all elements as a Frobenius norm, which is named by a string."""
+    x = arguments["self"]
+    flat = 1
+    for size, stride in zip(reversed(x.sizes), reversed(x.strides), strict=True):
+        if size != 1 and stride != flat:
+            return None
+        flat *= size
+    if arguments["ord"] != 2 or arguments["dim"] is not None or arguments["keepdim"]:
+        return None
+    row = dataclasses.replace(x, sizes=(1, flat), strides=(flat, 1))
+    moved = {"self": row, "ord": "fro", "dim": [-2, -1], "keepdim": False, "dtype": arguments["dtype"]}
+    return aten.linalg_matrix_norm.str_ord, moved, results
+
+
 REWRITES: dict[str, Callable[[dict[str, Any], list[Any]], Call | None]] = {
     "aten::constant_pad_nd": _pad,
     "aten::rsub.Tensor": _rsub,
     "aten::rsub.Scalar": _rsub,
+    "aten::linalg_vector_norm": _norm,
     "aten::full": _fill,
     "aten::full_like": _fill,
     "aten::new_full": _fill,

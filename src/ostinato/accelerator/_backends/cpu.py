@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..._errors import fail
 from .. import _passes
 from .._capture import CaptureMode, Recorder
+from .._expand import expand
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
 from .._process import eager_compile, module_paths
@@ -106,6 +107,7 @@ class CpuGraph(GraphImplInterface):
         assert program is not None
         repair(program)
         recorded = len(program.nodes)
+        expand(program)
         if self.numerics == "fast":
             _passes.run(program, self.weights)
         self._arena = _arenas.setdefault(self._pool, Arena())
