@@ -13,15 +13,15 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs errors operators clean
+.PHONY: help setup demo test lint format bench bench-train docs errors operators clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 $(VENV)/.dependencies: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich scikit-build-core cmake ninja \
-	    pytest hypothesis expecttest onnxruntime ruff mypy clang-format mkdocs-material
+	    pytest hypothesis expecttest onnxruntime scikit-learn ruff mypy clang-format mkdocs-material
 	touch $@
 
 $(STAMP): $(VENV)/.dependencies $(SOURCES)
@@ -49,6 +49,9 @@ format: setup ## rewrite the sources as `make lint` wants them
 
 bench: setup ## time Ostinato beside eager torch and its peers
 	$(BIN)/python -m benchmarks
+
+bench-train: setup ## training steps as graphs beside eager torch
+	$(BIN)/python -m benchmarks train
 
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
