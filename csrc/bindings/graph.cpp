@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/fused_step.h"
+#include "graph/packed_matrix.h"
 #include "graph/packed_step.h"
 #include "graph/plan.h"
 
@@ -140,6 +141,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("plan_profile(int plan, int rounds) -> float[]");
   m.def("plan_refresh(int plan) -> ()");
   m.def("plan_free(int plan) -> ()");
+  m.def("packed_bytes() -> int");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
@@ -151,4 +153,5 @@ STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_profile", TORCH_BOX(&plan_profile));
   m.impl("plan_refresh", TORCH_BOX(&plan_refresh));
   m.impl("plan_free", TORCH_BOX(&plan_free));
+  m.impl("packed_bytes", TORCH_BOX(&ostinato::packed_bytes));
 }

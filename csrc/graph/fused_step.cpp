@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/linear_step.h"
+
 namespace ostinato {
 namespace {
 
@@ -11,7 +13,9 @@ struct Entry {
   std::unique_ptr<Step> (*make)(const Call&, const Values&);
 };
 
-const std::vector<Entry> kFused = {};
+const std::vector<Entry> kFused = {
+    {"ostinato::linear", &linear_step},
+};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/contraction.h"
+#include "kernels/matmul.h"
 #include "kernels/pointwise.h"
 
 namespace ostinato {
@@ -13,6 +14,7 @@ struct KernelTable {
   int vector_bytes;  // width of a register that the kernels use
   PointwiseRow pointwise;
   Contraction contraction;
+  Matmul matmul;
 };
 
 const KernelTable& kernels_baseline();

@@ -13,7 +13,8 @@ import ostinato as ost
 from ostinato import _native
 from ostinato._errors import NativeError
 
-CASES = pathlib.Path(__file__).with_name("isa_cases.py")
+CASES = sorted(str(path) for path in pathlib.Path(__file__).parent.glob("isa_*.py"))
+RUN_ALL = "import runpy, sys; [runpy.run_path(path, run_name='__main__') for path in sys.argv[1:]]"
 
 
 def _run(isa, *command):
@@ -37,11 +38,11 @@ def test_unknown_instruction_set_is_refused_with_a_hint():
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_every_instruction_set_agrees_with_its_oracle(isa):
-    done = _run(isa, str(CASES))
+    done = _run(isa, "-c", RUN_ALL, *CASES)
     if "is not supported by this processor" in done.stderr or "is not in this build" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-2])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == isa
+    assert done.stdout.split() == [isa] * len(CASES)
 
 
 def test_malformed_steps_are_errors_and_not_crashes():

@@ -59,72 +59,12 @@ def test_convolutions(case, numerics):
     st.integers(1, 200),
     st.integers(1, 70),
     st.booleans(),
-    st.sampled_from(["exact", "fast"]),
 )
-def test_linear(n, k, m, bias, numerics):
+def test_linear_in_exact_numerics(n, k, m, bias):
     torch.manual_seed(0)
     x, w = torch.randn(n, k), torch.randn(m, k)
     b = torch.randn(m) if bias else None
-    graph, out = capture(lambda: F.linear(x, w, b), (w,), numerics)
+    graph, out = capture(lambda: F.linear(x, w, b), (w,), "exact")
     x.normal_()
     graph.replay()
-    if numerics == "exact":
-        assert torch.equal(out, F.linear(x, w, b))
-    else:
-        wide = F.linear(x.double(), w.double(), None if b is None else b.double())
-        torch.testing.assert_close(out.double(), wide, rtol=1e-4, atol=1e-5)
-
-
-def test_a_weight_changed_in_place_is_packed_again():
-    layer = torch.nn.Linear(8, 5)
-    x = torch.randn(2, 8)
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        out = layer(x)
-    assert graph.stats()["steps"]["packed"] == 1
-    with torch.no_grad():
-        layer.weight.mul_(-2)
-        layer.bias.add_(1)
-    graph.replay()
-    torch.testing.assert_close(out, layer(x).detach())
-    layer.weight.data.fill_(0.5)  # moves no version counter
-    graph.refresh_weights()
-    graph.replay()
-    torch.testing.assert_close(out, layer(x).detach())
-
-
-def test_a_weight_changed_by_another_graph_is_packed_again():
-    layer = torch.nn.Linear(8, 5)
-    x = torch.randn(2, 8)
-    use, change = ost.accelerator.Graph(numerics="fast"), ost.accelerator.Graph()
-    with torch.no_grad(), use:
-        out = layer(x)
-    with torch.no_grad(), change:
-        layer.weight.mul_(3)
-    change.replay()
-    use.replay()
-    torch.testing.assert_close(out, layer(x).detach())
-
-
-def test_a_weight_that_the_graph_itself_writes_is_not_packed():
-    layer = torch.nn.Linear(8, 5)
-    x = torch.randn(2, 8)
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        layer.weight.mul_(1.5)
-        out = layer(x)
-    assert graph.stats()["steps"]["packed"] == 0
-    for _ in range(3):
-        graph.replay()
-        torch.testing.assert_close(out, layer(x).detach())
-
-
-def test_a_product_of_two_inputs_is_not_packed():
-    a, b = torch.randn(3, 8), torch.randn(8, 4)
-    graph = ost.accelerator.Graph(numerics="fast")
-    with graph:
-        out = a @ b
-    assert graph.stats()["steps"]["packed"] == 0
-    b.numpy()[:] = 1.0  # moves no version counter, and must be seen all the same
-    graph.replay()
-    torch.testing.assert_close(out, a @ b)
+    assert torch.equal(out, F.linear(x, w, b))

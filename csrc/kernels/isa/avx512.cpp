@@ -1,11 +1,12 @@
 #include "kernels/generic/contraction.h"
+#include "kernels/generic/matmul.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_avx512() {
-  static const KernelTable table{"avx512", 64, &pointwise_row, &contraction};
+  static const KernelTable table{"avx512", 64, &pointwise_row, &contraction, &matmul};
   return table;
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _copies, _dead
+from . import _constants, _copies, _dead, _linear
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _constants.apply,
     _dead.apply,
     _copies.apply,
+    _linear.apply,
 )
 
 
