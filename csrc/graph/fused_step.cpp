@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "graph/linear_step.h"
+#include "graph/norm_step.h"
+#include "graph/softmax_step.h"
 
 namespace ostinato {
 namespace {
@@ -14,7 +16,9 @@ struct Entry {
 };
 
 const std::vector<Entry> kFused = {
-    {"ostinato::linear", &linear_step},
+    {"ostinato::linear", &linear_step},   {"ostinato::layer_norm", &norm_step},
+    {"ostinato::rms_norm", &norm_step},   {"ostinato::group_norm", &norm_step},
+    {"ostinato::softmax", &softmax_step},
 };
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include "kernels/contraction.h"
 #include "kernels/matmul.h"
+#include "kernels/norm.h"
 #include "kernels/pointwise.h"
+#include "kernels/softmax.h"
 
 namespace ostinato {
 
@@ -15,6 +17,8 @@ struct KernelTable {
   PointwiseRow pointwise;
   Contraction contraction;
   Matmul matmul;
+  Norm norm;
+  Softmax softmax;
 };
 
 const KernelTable& kernels_baseline();

@@ -1,12 +1,16 @@
 #include "kernels/generic/contraction.h"
 #include "kernels/generic/matmul.h"
+#include "kernels/generic/norm.h"
 #include "kernels/generic/pointwise.h"
+#include "kernels/generic/softmax.h"
 #include "kernels/table.h"
 
 namespace ostinato {
 
 const KernelTable& kernels_avx512() {
-  static const KernelTable table{"avx512", 64, &pointwise_row, &contraction, &matmul};
+  static const KernelTable table{
+      "avx512", 64, &pointwise_row, &contraction, &matmul, &norm, &softmax,
+  };
   return table;
 }
 

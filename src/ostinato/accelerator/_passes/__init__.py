@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _copies, _dead, _linear
+from . import _constants, _copies, _dead, _linear, _normalisation, _softmax
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
@@ -13,6 +13,8 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _dead.apply,
     _copies.apply,
     _linear.apply,
+    _normalisation.apply,
+    _softmax.apply,
 )
 
 

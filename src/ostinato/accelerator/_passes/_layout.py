@@ -1,0 +1,55 @@
+"""How the numbers of a value lie in memory, as kernels that work on rows want to know it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from .._program import Value
+
+
+def is_float(*values: Value | None) -> bool:
+    """Whether all that are there are float32 and mean what their memory holds."""
+    return all(v is None or (v.dtype == torch.float32 and not v.conj and not v.neg) for v in values)
+
+
+def dense(*values: Value | None) -> bool:
+    """Whether the numbers of each lie side by side in the order of their indexes."""
+    return all(v is None or _step(v.sizes, v.strides) in (1, None) for v in values)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rows:
+    """A value as rows of numbers that lie side by side, each row ``step`` numbers after the one before."""
+
+    count: int
+    width: int
+    step: int
+
+
+def rows(value: Value, dims: int) -> Rows | None:
+    """``value`` as rows over its last ``dims`` dimensions; None where its strides allow none, or if empty."""
+    split = len(value.sizes) - dims
+    count, width = math.prod(value.sizes[:split]), math.prod(value.sizes[split:])
+    if not count * width or _step(value.sizes[split:], value.strides[split:]) not in (1, None):
+        return None
+    step = _step(value.sizes[:split], value.strides[:split])
+    return None if step == 0 else Rows(count, width, width if step is None else step)
+
+
+def _step(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The one step with which a walk over all indexes passes the memory; 0 if there is none, None if it
+    has a single place to go to."""
+    step: int | None = None
+    expected = 0
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != expected:
+            return 0
+        expected = stride * size
+    return step
