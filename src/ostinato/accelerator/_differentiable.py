@@ -26,13 +26,14 @@ class DifferentiableGraph:
         function: Callable[..., Any],
         inputs: Sequence[torch.Tensor],
         parameters: Sequence[torch.Tensor],
-        pool: tuple[int, int],
+        pool: tuple[int, int] | None,
         numerics: str,
         allow_unused: bool,
     ) -> None:
         self._inputs = tuple(inputs)
         self.parameters = tuple(parameters)
-        self._forward = Graph(pool=pool, numerics=numerics)
+        device = device_of((*inputs, *parameters))
+        self._forward = Graph(pool=pool, numerics=numerics, device=device)
         with torch.enable_grad(), self._forward:
             outputs = function(*self._inputs)
         leaves, self._structure = pytree.tree_flatten(outputs)
@@ -41,7 +42,7 @@ class DifferentiableGraph:
         self._positions = [i for i, o in enumerate(leaves) if isinstance(o, torch.Tensor) and o.requires_grad]
         sources = [t for t in (*self._inputs, *self.parameters) if t.requires_grad]
         self._grad_outputs = [torch.zeros_like(o) for o in differentiable]
-        self._backward = Graph(pool=pool, numerics=numerics)
+        self._backward = Graph(pool=self._forward.pool(), numerics=numerics, device=device)
         with self._backward:
             grads = torch.autograd.grad(
                 differentiable, sources, self._grad_outputs, allow_unused=allow_unused
@@ -78,6 +79,11 @@ class DifferentiableGraph:
                 static.copy_(grad)
         self._backward.replay()
         return tuple(g if g is None else g.detach().clone() for g in self._grads)
+
+
+def device_of(tensors: Sequence[torch.Tensor]) -> torch.device | None:
+    """The device of the first of ``tensors``, on which their graph is captured; None of none."""
+    return tensors[0].device if tensors else None
 
 
 def feed(static: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> None:

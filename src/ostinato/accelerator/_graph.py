@@ -102,6 +102,8 @@ class Graph:
         if self._state != "empty":
             raise fail("accelerator.has_graph")
         device = self.device or _streams.capture_device()
+        if any(graph._capture_device.type == device.type for graph in _under_way.graphs):
+            raise fail("accelerator.nested")
         impl = implementation(device.type)(self.numerics, self._debug)
         impl.weights = self._weights
         impl.keep_graph = self.keep_graph

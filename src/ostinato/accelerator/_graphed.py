@@ -11,8 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._differentiable import DifferentiableGraph, feed
-from ._graph import Graph, graph_pool_handle
+from ._differentiable import DifferentiableGraph, device_of, feed
+from ._graph import Graph
 from ._signature import flatten, of_leaf, of_modes, unflatten
 
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
@@ -32,7 +32,7 @@ class _Inference:
         self._static = [_stand_in(x) if isinstance(x, torch.Tensor) else x for x in leaves]
         self._tensors = [x for x in self._static if isinstance(x, torch.Tensor)]
         args, kwargs = unflatten(self._static, structure)
-        self._graph = Graph(numerics=numerics)
+        self._graph = Graph(numerics=numerics, device=device_of(self._tensors))
         self._graph._treat_as_weights(buffers)
         with self._graph:
             self._outputs = function(*args, **kwargs)
@@ -64,7 +64,7 @@ class _Training:
             args, kwargs = unflatten(filled, structure)
             return function(*args, **kwargs)
 
-        self._graph = DifferentiableGraph(call, tensors, parameters, graph_pool_handle(), numerics, True)
+        self._graph = DifferentiableGraph(call, tensors, parameters, None, numerics, True)
 
     def __call__(self, tensors: list[torch.Tensor], copy: bool) -> Any:
         outputs = self._graph(*tensors)
@@ -79,7 +79,8 @@ def _sources(function: Callable[..., Any], leaves: list[Any], structure: Any) ->
     capture changes nothing."""
     static = [_stand_in(x) if isinstance(x, torch.Tensor) else x for x in leaves]
     args, kwargs = unflatten(static, structure)
-    with Graph(keep_graph=True):
+    device = device_of([x for x in static if isinstance(x, torch.Tensor)])
+    with Graph(keep_graph=True, device=device):
         outputs = function(*args, **kwargs)
     results = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
     if not results:
@@ -133,7 +134,7 @@ class Graphed:
         key = (
             str(structure) if not isinstance(structure, int) else structure,
             *map(of_leaf, leaves),
-            of_modes(),
+            of_modes(leaves),
             tuple(m.training for m in self._modules),
         )
         call = self._captured.get(key)

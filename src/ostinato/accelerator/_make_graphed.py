@@ -9,8 +9,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._differentiable import DifferentiableGraph
-from ._graph import graph_pool_handle
+from ._differentiable import DifferentiableGraph, device_of
+from ._registry import implementation
 
 
 def make_graphed_callables(
@@ -46,7 +46,9 @@ def make_graphed_callables(
     if len(functions) != len(samples):
         what = f"have {len(samples)} entries for {len(functions)} callables"
         raise fail("accelerator.graphed_grad", what=what, hint="pass one tuple of arguments a callable")
-    pool = pool or graph_pool_handle()
+    if pool is None:
+        device = device_of([x for x in pytree.tree_leaves(samples) if isinstance(x, torch.Tensor)])
+        pool = implementation(device.type if device is not None else "cpu").new_pool()
     made = tuple(
         _make_one(f, args, num_warmup_iters, allow_unused_input, pool)
         for f, args in zip(functions, samples, strict=True)

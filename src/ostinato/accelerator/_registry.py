@@ -29,7 +29,8 @@ class GraphImplInterface(abc.ABC):
     any number of times, ``reset``.
 
     ``supports`` names what this device's captures take beside plain operators, of
-    "cond", "while_loop" (decided at replay) and "nodes" (readable records).
+    "cond", "while_loop" (decided at replay), "nodes" (readable records) and
+    "parallel_capture" (two threads may capture at the same time).
     ``ostinato.testing`` reports what is not named as lacking, and does not check it.
     """
 

@@ -39,12 +39,13 @@ def of_leaf(leaf: Any) -> Any:
     raise fail("accelerator.graphed_argument", type=type(leaf).__name__)
 
 
-def of_modes() -> tuple[Any, ...]:
-    """The modes of torch that change what a call runs."""
-    autocast = torch.is_autocast_enabled("cpu")
+def of_modes(leaves: list[Any]) -> tuple[Any, ...]:
+    """The modes of torch that change what a call with these leaves runs."""
+    kind = next((x.device.type for x in leaves if isinstance(x, torch.Tensor)), "cpu")
+    autocast = torch.is_autocast_enabled(kind)
     return (
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
-        torch.get_autocast_dtype("cpu") if autocast else None,
+        torch.get_autocast_dtype(kind) if autocast else None,
         torch.get_default_dtype(),
     )

@@ -35,7 +35,7 @@ _arenas: weakref.WeakValueDictionary[tuple[int, int], Arena] = weakref.WeakValue
 class CpuGraph(GraphImplInterface):
     """Records below autograd in the calling thread, and replays through the native engine."""
 
-    supports = frozenset({"nodes"})
+    supports = frozenset({"nodes", "parallel_capture"})
 
     def __init__(self, numerics: str, debug: bool) -> None:
         super().__init__(numerics, debug)
@@ -51,8 +51,6 @@ class CpuGraph(GraphImplInterface):
 
     # ---- capture --------------------------------------------------------------
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
-        if getattr(_current, "graph", None) is not None:
-            raise fail("accelerator.nested")
         self._pool = pool
         torch.clear_autocast_cache()  # a cast made before would not be part of the recording
         self._watch = WatchMode()
