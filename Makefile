@@ -3,6 +3,7 @@
 #   PYTHON       the interpreter that .venv is made with (3.10 or later)
 #   PIP_FLAGS    added to every pip install, for example an index of CPU-only torch wheels:
 #                make setup PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+#   BENCH_FLAGS  what `make bench-replay` passes on, for example "--rows mlp,cnn --threads 1"
 PYTHON ?= python3
 PIP_FLAGS ?=
 VENV := .venv
@@ -13,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-train docs errors operators clean
+.PHONY: help setup demo test lint format bench bench-replay bench-train docs errors operators clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -49,6 +50,13 @@ format: setup ## rewrite the sources as `make lint` wants them
 
 bench: setup ## time Ostinato beside eager torch and its peers
 	$(BIN)/python -m benchmarks
+
+bench-replay: setup $(VENV)/.peers ## the nine rows of inference beside every other runtime for the CPU
+	$(BIN)/python -m benchmarks replay $(BENCH_FLAGS)
+
+$(VENV)/.peers: $(VENV)/.dependencies
+	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt onnx onnxscript openvino
+	touch $@
 
 bench-train: setup ## training steps as graphs beside eager torch
 	$(BIN)/python -m benchmarks train

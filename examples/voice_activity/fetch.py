@@ -9,7 +9,11 @@ from pathlib import Path
 
 # package → the files wanted of it; constraints.txt pins both. Both are under the MIT licence.
 WANTED = {
-    "silero-vad": ("silero_vad/data/silero_vad.jit", "silero_vad/data/silero_vad.onnx"),
+    "silero-vad": (
+        "silero_vad/data/silero_vad.jit",
+        "silero_vad/data/silero_vad.onnx",
+        "silero_vad/data/silero_vad_openvino_16k.onnx",  # for `make bench-replay`
+    ),
     "pyannote.audio": ("pyannote/audio/sample/sample.wav",),
 }
 
