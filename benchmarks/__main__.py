@@ -17,7 +17,8 @@ def main() -> int:
     if options and len(names) != 1:
         sys.exit("error: options need the name of one benchmark before them")
     names = names or sorted(p.stem.removeprefix("bench_") for p in HERE.glob("bench_*.py"))
-    return max(importlib.import_module(f"benchmarks.bench_{name}").main(options) for name in names)
+    mains = [importlib.import_module(f"benchmarks.bench_{name}").main for name in names]
+    return max((main(options) if options else main()) or 0 for main in mains)
 
 
 if __name__ == "__main__":

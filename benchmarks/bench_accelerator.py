@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 
@@ -62,12 +62,11 @@ def capture() -> None:
     print(f"A capture of 6 blocks (d 384, 32 tokens): {once:.1f} ms, {once / run:.1f} times one eager run")
 
 
-def main(argv: Sequence[str] = ()) -> int:
+def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     training()
     capture()
-    return 0
 
 
 if __name__ == "__main__":
