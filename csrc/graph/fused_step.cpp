@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/convolution_step.h"
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
 #include "graph/softmax_step.h"
@@ -18,7 +19,7 @@ struct Entry {
 const std::vector<Entry> kFused = {
     {"ostinato::linear", &linear_step},   {"ostinato::layer_norm", &norm_step},
     {"ostinato::rms_norm", &norm_step},   {"ostinato::group_norm", &norm_step},
-    {"ostinato::softmax", &softmax_step},
+    {"ostinato::softmax", &softmax_step}, {"ostinato::convolution", &convolution_step},
 };
 
 }  // namespace

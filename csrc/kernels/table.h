@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/contraction.h"
+#include "kernels/convolution.h"
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/pointwise.h"
@@ -19,6 +20,7 @@ struct KernelTable {
   Matmul matmul;
   Norm norm;
   Softmax softmax;
+  ConvolutionKernels convolution;
 };
 
 const KernelTable& kernels_baseline();

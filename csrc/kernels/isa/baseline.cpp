@@ -1,4 +1,5 @@
 #include "kernels/generic/contraction.h"
+#include "kernels/generic/convolution_kernels.h"
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pointwise.h"
@@ -9,7 +10,7 @@ namespace ostinato {
 
 const KernelTable& kernels_baseline() {
   static const KernelTable table{
-      "baseline", 16, &pointwise_row, &contraction, &matmul, &norm, &softmax,
+      "baseline", 16, &pointwise_row, &contraction, &matmul, &norm, &softmax, kConvolutionKernels,
   };
   return table;
 }

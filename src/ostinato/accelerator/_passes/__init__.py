@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _copies, _dead, _linear, _normalisation, _softmax
+from . import _constants, _convolution, _copies, _dead, _linear, _normalisation, _softmax
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _constants.apply,
     _dead.apply,
+    _convolution.apply,
     _copies.apply,
     _linear.apply,
     _normalisation.apply,
