@@ -8,6 +8,7 @@
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/pointwise.h"
+#include "kernels/reduction.h"
 #include "kernels/softmax.h"
 
 namespace ostinato {
@@ -21,6 +22,7 @@ struct KernelTable {
   Norm norm;
   Softmax softmax;
   ConvolutionKernels convolution;
+  Reduction reduction;
 };
 
 const KernelTable& kernels_baseline();

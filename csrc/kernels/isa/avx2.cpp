@@ -3,6 +3,7 @@
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pointwise.h"
+#include "kernels/generic/reduction.h"
 #include "kernels/generic/softmax.h"
 #include "kernels/table.h"
 
@@ -10,7 +11,8 @@ namespace ostinato {
 
 const KernelTable& kernels_avx2() {
   static const KernelTable table{
-      "avx2", 32, &pointwise_row, &contraction, &matmul, &norm, &softmax, kConvolutionKernels,
+      "avx2", 32,       &pointwise_row,      &contraction,        &matmul,
+      &norm,  &softmax, kConvolutionKernels, &reductions::reduce,
   };
   return table;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _convolution, _copies, _dead, _linear, _normalisation, _softmax
+from . import _constants, _convolution, _copies, _dead, _linear, _normalisation, _reduction, _softmax
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
@@ -16,6 +16,7 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _linear.apply,
     _normalisation.apply,
     _softmax.apply,
+    _reduction.apply,
 )
 
 
