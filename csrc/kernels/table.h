@@ -8,6 +8,7 @@
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/pointwise.h"
+#include "kernels/pooling.h"
 #include "kernels/reduction.h"
 #include "kernels/softmax.h"
 
@@ -23,6 +24,7 @@ struct KernelTable {
   Softmax softmax;
   ConvolutionKernels convolution;
   Reduction reduction;
+  MaxPool max_pool;
 };
 
 const KernelTable& kernels_baseline();

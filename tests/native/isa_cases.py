@@ -72,9 +72,23 @@ def large_sums_use_all_threads():
         assert torch.equal(out, x + y)
 
 
+def pooling():
+    x = torch.randint(-3, 4, (3, 2, 15, 18)).float()
+    x[0, 0, :4, :4] = float("nan")
+    for options in ({"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1}):
+        pool = torch.nn.functional.max_pool2d_with_indices
+        graph, (out, places) = captured(lambda o=options, f=pool: f(x, **o))
+        graph.replay()
+        want, wanted_places = pool(x, **options)
+        torch.testing.assert_close(out, want, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(places, wanted_places)
+        assert graph.stats()["steps"]["kernel"] == 1
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     pointwise()
     joins()
     large_sums_use_all_threads()
+    pooling()
     print(_native.info()["isa"])

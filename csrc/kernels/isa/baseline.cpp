@@ -3,6 +3,7 @@
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pointwise.h"
+#include "kernels/generic/pooling.h"
 #include "kernels/generic/reduction.h"
 #include "kernels/generic/softmax.h"
 #include "kernels/table.h"
@@ -12,7 +13,7 @@ namespace ostinato {
 const KernelTable& kernels_baseline() {
   static const KernelTable table{
       "baseline", 16,       &pointwise_row,      &contraction,        &matmul,
-      &norm,      &softmax, kConvolutionKernels, &reductions::reduce,
+      &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
   };
   return table;
 }
