@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/attention_step.h"
 #include "graph/convolution_step.h"
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
@@ -21,7 +22,7 @@ const std::vector<Entry> kFused = {
     {"ostinato::linear", &linear_step},       {"ostinato::layer_norm", &norm_step},
     {"ostinato::rms_norm", &norm_step},       {"ostinato::group_norm", &norm_step},
     {"ostinato::softmax", &softmax_step},     {"ostinato::convolution", &convolution_step},
-    {"ostinato::reduction", &reduction_step},
+    {"ostinato::reduction", &reduction_step}, {"ostinato::attention", &attention_step},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/attention.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/matmul.h"
@@ -25,6 +26,7 @@ struct KernelTable {
   ConvolutionKernels convolution;
   Reduction reduction;
   MaxPool max_pool;
+  Attention attention;
 };
 
 const KernelTable& kernels_baseline();

@@ -1,3 +1,4 @@
+#include "kernels/generic/attention.h"
 #include "kernels/generic/contraction.h"
 #include "kernels/generic/convolution_kernels.h"
 #include "kernels/generic/matmul.h"
@@ -12,8 +13,9 @@ namespace ostinato {
 
 const KernelTable& kernels_avx512() {
   static const KernelTable table{
-      "avx512", 64,       &pointwise_row,      &contraction,        &matmul,
-      &norm,    &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
+      "avx512",   64,       &pointwise_row,      &contraction,        &matmul,
+      &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
+      &attention,
   };
   return table;
 }

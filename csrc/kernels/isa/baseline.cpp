@@ -1,3 +1,4 @@
+#include "kernels/generic/attention.h"
 #include "kernels/generic/contraction.h"
 #include "kernels/generic/convolution_kernels.h"
 #include "kernels/generic/matmul.h"
@@ -14,6 +15,7 @@ const KernelTable& kernels_baseline() {
   static const KernelTable table{
       "baseline", 16,       &pointwise_row,      &contraction,        &matmul,
       &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
+      &attention,
   };
   return table;
 }

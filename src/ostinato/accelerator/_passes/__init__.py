@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._program import Program
-from . import _constants, _convolution, _copies, _dead, _linear, _normalisation, _reduction, _softmax
+from . import (
+    _attention,
+    _constants,
+    _convolution,
+    _copies,
+    _dead,
+    _linear,
+    _normalisation,
+    _reduction,
+    _softmax,
+)
 from ._context import Context
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
@@ -15,6 +25,7 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _copies.apply,
     _linear.apply,
     _normalisation.apply,
+    _attention.apply,
     _softmax.apply,
     _reduction.apply,
 )
