@@ -17,6 +17,8 @@ _LAZY = {
     "torchscript": "ostinato.torchscript",
     "deploy": "ostinato.deployment",
     "load": "ostinato.deployment",
+    "install": "ostinato._install",
+    "uninstall": "ostinato._install",
     "DeployReport": "ostinato.deployment",
     "Deployed": "ostinato.deployment",
     **dict.fromkeys(

@@ -9,6 +9,8 @@ import torch
 
 import ostinato as ost
 
+from .support import assert_identical
+
 graphed = ost.accelerator.graphed
 
 
@@ -169,6 +171,15 @@ def test_make_graphed_callables_of_a_function_and_a_module():
         assert torch.equal(grad, torch.autograd.grad(want[0].sum() + 2 * want[1], args[0])[0])
     module.eval()
     assert torch.equal(module(torch.ones(2, 6)), eager(torch.ones(2, 6)))  # another mode: eager again
+
+
+def test_make_graphed_callables_of_what_needs_no_gradient():
+    """No input and no parameter wants one, or the outputs are integers: there is no backward graph."""
+    x = torch.randn(4)
+    double = ost.accelerator.make_graphed_callables(lambda t: t * 2, (torch.zeros(4),))
+    assert_identical(double(x), x * 2)
+    largest = ost.accelerator.make_graphed_callables(torch.argmax, (torch.zeros(4, requires_grad=True),))
+    assert_identical(largest(x), x.argmax())
 
 
 def test_make_graphed_callables_refuses_other_shapes_and_structures():

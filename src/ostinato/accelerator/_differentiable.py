@@ -43,10 +43,12 @@ class DifferentiableGraph:
         sources = [t for t in (*self._inputs, *self.parameters) if t.requires_grad]
         self._grad_outputs = [torch.zeros_like(o) for o in differentiable]
         self._backward = Graph(pool=self._forward.pool(), numerics=numerics, device=device)
-        with self._backward:
-            grads = torch.autograd.grad(
-                differentiable, sources, self._grad_outputs, allow_unused=allow_unused
-            )
+        grads: tuple[torch.Tensor | None, ...] = (None,) * len(sources)
+        if differentiable:  # else no backward pass will ever come
+            with self._backward:
+                grads = torch.autograd.grad(
+                    differentiable, sources, self._grad_outputs, allow_unused=allow_unused
+                )
         given = iter(grads)
         self._grads = [next(given) if t.requires_grad else None for t in (*self._inputs, *self.parameters)]
         # The outputs' own autograd graph has served: replays give values to the same memory.
