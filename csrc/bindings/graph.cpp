@@ -83,6 +83,20 @@ bool plan_add(int64_t number, std::string kind, std::string name, std::string ov
   return true;
 }
 
+// Appends a jump, taken where the bool value `slot` is false, or always where it is -1; its number.
+int64_t plan_jump(int64_t number, int64_t slot) {
+  const std::shared_ptr<Plan> plan = plans().get(number);
+  STD_TORCH_CHECK(slot < static_cast<int64_t>(plan->values().size()), "the plan has no value ", slot);
+  return plan->add_jump(slot);
+}
+
+void plan_aim(int64_t number, int64_t jump, int64_t target) {
+  const std::shared_ptr<Plan> plan = plans().get(number);
+  const bool known = 0 <= jump && jump < plan->size() && 0 <= target && target < plan->size();
+  STD_TORCH_CHECK(known, "the plan has no jump from ", jump, " to ", target);
+  plan->aim(jump, target);
+}
+
 // The operators, by full name, that a kind of step knows; a kind that knows all of them, or decides by
 // more than the name, gives none.
 std::vector<std::string> operators_of(std::string kind) {
@@ -119,15 +133,17 @@ int64_t guarded(int64_t number, const Run& run) noexcept {
 }
 
 extern "C" __attribute__((visibility("default"))) int64_t ostinato_plan_run(int64_t number, int64_t first,
-                                                                            int64_t last) noexcept {
+                                                                            int64_t last,
+                                                                            int64_t at) noexcept {
   return guarded(number, [=](Plan& plan) {
-    return first < 0 || first > last || last > plan.size() ? kNoPlan : plan.run(first, last);
+    const bool inside = 0 <= first && first <= at && at <= last && last <= plan.size();
+    return inside ? plan.run(first, last, at) : kNoPlan;
   });
 }
 
 // All steps of a plan.
 extern "C" __attribute__((visibility("default"))) int64_t ostinato_plan_replay(int64_t number) noexcept {
-  return guarded(number, [](Plan& plan) { return plan.run(0, plan.size()); });
+  return guarded(number, [](Plan& plan) { return plan.run(0, plan.size(), 0); });
 }
 
 STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
@@ -137,6 +153,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def(
       "plan_add(int plan, str kind, str name, str overload, int[] code, float[] floats, str[] texts, "
       "int[] results) -> bool");
+  m.def("plan_jump(int plan, int slot) -> int");
+  m.def("plan_aim(int plan, int jump, int target) -> ()");
   m.def("plan_watch(int plan, int[] outside) -> ()");
   m.def("plan_profile(int plan, int rounds) -> float[]");
   m.def("plan_refresh(int plan) -> ()");
@@ -149,6 +167,8 @@ STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_values", TORCH_BOX(&plan_values));
   m.impl("operators_of", TORCH_BOX(&operators_of));
   m.impl("plan_add", TORCH_BOX(&plan_add));
+  m.impl("plan_jump", TORCH_BOX(&plan_jump));
+  m.impl("plan_aim", TORCH_BOX(&plan_aim));
   m.impl("plan_watch", TORCH_BOX(&plan_watch));
   m.impl("plan_profile", TORCH_BOX(&plan_profile));
   m.impl("plan_refresh", TORCH_BOX(&plan_refresh));

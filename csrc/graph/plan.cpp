@@ -45,12 +45,32 @@ class Turn {
   const bool mine_;
 };
 
+// Loops come back to the caller after this many rounds: a second or so of the smallest bodies.
+constexpr int64_t kRounds = int64_t{1} << 20;
+
 }  // namespace
 
 void Plan::add(std::unique_ptr<Step> step) {
   step->bind(values_);
   step->refresh(values_);
-  steps_.push_back(std::move(step));
+  code_.push_back({std::move(step), kAlways, nullptr, 0});
+}
+
+int64_t Plan::add_jump(int64_t slot) {
+  code_.push_back({nullptr, slot, nullptr, size() + 1});
+  bind(&code_.back());
+  return size() - 1;
+}
+
+void Plan::aim(int64_t jump, int64_t target) { code_[static_cast<size_t>(jump)].target = target; }
+
+void Plan::bind(Instruction* instruction) {
+  if (instruction->step != nullptr) {
+    instruction->step->bind(values_);
+  } else if (instruction->slot != kAlways) {
+    const Handle& predicate = values_[static_cast<size_t>(instruction->slot)];
+    instruction->flag = static_cast<const bool*>(address_of(predicate));
+  }
 }
 
 void Plan::watch(std::vector<int64_t> outside) {
@@ -62,7 +82,9 @@ void Plan::watch(std::vector<int64_t> outside) {
 }
 
 void Plan::refresh() const {
-  for (const auto& step : steps_) step->refresh(values_);
+  for (const Instruction& i : code_) {
+    if (i.step != nullptr) i.step->refresh(values_);
+  }
 }
 
 bool Plan::settled() {
@@ -74,30 +96,43 @@ bool Plan::settled() {
     if (bytes < o.bytes) return false;
     o.address = address_of(values_[o.slot]);
   }
-  for (const auto& step : steps_) step->bind(values_);
+  for (Instruction& i : code_) bind(&i);
   refresh();
   return true;
 }
 
-int64_t Plan::run(int64_t first, int64_t last) {
+int64_t Plan::run(int64_t first, int64_t last, int64_t at) {
   const Turn turn(running_);
   if (!turn.mine()) return kBusy;
   if (!settled()) return kMemoryGone;
-  for (int64_t i = first; i < last; ++i) {
-    if (!steps_[static_cast<size_t>(i)]->run(values_)) return i;
+  int64_t rounds = kRounds;
+  while (at < last) {
+    const Instruction& now = code_[static_cast<size_t>(at)];
+    if (now.step != nullptr) {
+      if (!now.step->run(values_)) return at;
+      ++at;
+    } else if (now.flag != nullptr && *now.flag) {
+      ++at;
+    } else {
+      const bool back = now.target <= at;
+      if (now.target < first || now.target > last || (back && --rounds == 0)) return kGoOn - now.target;
+      // What lies at `last` may have other work of the caller's before it, which a jump leaves out.
+      if (now.target == last && last != at + 1) return kGoOn - now.target;
+      at = now.target;
+    }
   }
   return last;
 }
 
 std::vector<double> Plan::profile(int64_t rounds) {
   using Clock = std::chrono::steady_clock;
-  std::vector<double> best(steps_.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> best(code_.size(), std::numeric_limits<double>::infinity());
   const Turn turn(running_);
   if (!turn.mine() || !settled()) return best;
   for (int64_t round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < steps_.size(); ++i) {
+    for (size_t i = 0; i < code_.size(); ++i) {
       const auto start = Clock::now();
-      steps_[i]->run(values_);
+      if (code_[i].step != nullptr) code_[i].step->run(values_);
       best[i] = std::min(best[i], std::chrono::duration<double>(Clock::now() - start).count());
     }
   }

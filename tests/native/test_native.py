@@ -54,8 +54,8 @@ def test_malformed_steps_are_errors_and_not_crashes():
     for code in ([1, 7], [1, -1], [6, 3, 1], [6, -2], [3, 0], [99], [7] * 50):
         with pytest.raises(RuntimeError):
             native.plan_add(plan, "dispatcher", "aten::relu", "", code, [], [], [-1])
-    assert _native.plan_run()(plan, 0, 5) == -2
-    assert _native.plan_run()(10**9, 0, 0) == -2
+    assert _native.plan_run()(plan, 0, 5, 0) == -2
+    assert _native.plan_run()(10**9, 0, 0, 0) == -2
     native.plan_free(plan)
 
 

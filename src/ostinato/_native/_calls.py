@@ -10,14 +10,14 @@ from ._load import library_path, ops
 
 
 @functools.cache
-def plan_run() -> Callable[[int, int, int], int]:
-    """``plan_run()(plan, first, last)`` runs steps of a plan without the interpreter's lock.
+def plan_run() -> Callable[[int, int, int, int], int]:
+    """``plan_run()(plan, first, last, at)`` runs a plan from ``at`` on, without the interpreter's lock.
 
     Returns ``last``, or the number of the step that failed, or one of the negative
     numbers that ``csrc/graph/plan.h`` and ``csrc/bindings/graph.cpp`` name.
     """
     function = _library().ostinato_plan_run
-    function.argtypes = (ctypes.c_int64,) * 3
+    function.argtypes = (ctypes.c_int64,) * 4
     function.restype = ctypes.c_int64
     return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ from ._program import Node
 
 Step = Callable[[], None]
 
-_MEMORY_GONE, _BUSY = -1, -3  # the protocol with csrc/graph/plan.h
+_MEMORY_GONE, _BUSY, _GO_ON = -1, -3, -4  # the protocol with csrc/graph/plan.h
+_ALWAYS = -1
 
 
 class Plan:
@@ -25,10 +27,14 @@ class Plan:
         self._replay = plan_replay(number)
         self._profile = native.plan_profile.default
         self._free = native.plan_free.default
+        self._jump = native.plan_jump.default
+        self._aim = native.plan_aim.default
         self._refresh = native.plan_refresh.default
         self._weights: list[tuple[torch.Tensor, int]] = []  # packed weights and their versions
-        self._nodes: list[tuple[Node, Callable[[Node], Step]]] = []
+        # What does each native step in Python; None for a jump, which cannot fail.
+        self._nodes: list[tuple[Node, Callable[[Node], Step]] | None] = []
         self._segments: list[tuple[int, int] | Step] = []
+        self._starts: list[tuple[int, int]] = []  # first step and position of each native segment
         self._changes: tuple[torch.Tensor, ...] = ()
 
     def changes(self, tensors: list[torch.Tensor]) -> None:
@@ -37,8 +43,24 @@ class Plan:
 
     def append_native(self, node: Node, again: Callable[[Node], Step]) -> None:
         """The next native step does ``node``; ``again(node)`` makes a Python step that does the same."""
+        self._append((node, again))
+
+    def jump_unless(self, slot: int) -> int:
+        """Appends a jump that is made where the bool value ``slot`` is false; its number, for ``aim``."""
+        self._append(None)
+        return int(self._jump(self._number, slot))
+
+    def landing(self) -> int:
+        """Appends a place for jumps to lead to; as a jump of its own it goes wherever it is aimed."""
+        return self.jump_unless(_ALWAYS)
+
+    def aim(self, jump: int, landing: int) -> None:
+        """Lets a jump lead to a landing. Steps of Python's between two landings are left out or run alike."""
+        self._aim(self._number, jump, landing)
+
+    def _append(self, native: tuple[Node, Callable[[Node], Step]] | None) -> None:
         index = len(self._nodes)
-        self._nodes.append((node, again))
+        self._nodes.append(native)
         last = self._segments[-1] if self._segments else None
         if isinstance(last, tuple):
             self._segments[-1] = (last[0], index + 1)
@@ -74,8 +96,9 @@ class Plan:
             if weight._version != version:
                 self.refresh()
                 break
-        if (stopped := self._replay()) != len(self._nodes):
-            self._continue(stopped, len(self._nodes))
+        last = len(self._nodes)
+        if (stopped := self._replay()) != last:
+            self._continue(stopped, 0, last)
         if self._changes:
             torch.autograd.graph.increment_version(self._changes)
 
@@ -85,11 +108,15 @@ class Plan:
             if weight._version != version:
                 self.refresh()
                 break
-        for segment in self._segments:
+        position, at = 0, 0
+        while position < len(self._segments):
+            segment = self._segments[position]
+            position += 1
             if isinstance(segment, tuple):
                 first, last = segment
-                if (stopped := self._run(self._number, first, last)) != last:
-                    self._continue(stopped, last)
+                stopped = self._run(self._number, first, last, max(first, at))
+                if stopped != last and (landing := self._continue(stopped, first, last)) is not None:
+                    position, at = self._holding(landing), landing
             else:
                 segment()
         if self._changes:
@@ -99,21 +126,36 @@ class Plan:
         """Seconds that each native step takes, the least of ``rounds`` replays."""
         return list(self._profile(self._number, rounds))
 
-    def _continue(self, stopped: int, last: int) -> None:
-        """Does a failed step in Python, for torch's message, which the C interface keeps to itself.
+    def _holding(self, landing: int) -> int:
+        """The position among the segments of the one that holds a native step."""
+        if not self._starts:
+            self._starts = [(s[0], i) for i, s in enumerate(self._segments) if isinstance(s, tuple)]
+        return self._starts[bisect.bisect_right(self._starts, (landing, len(self._segments))) - 1][1]
 
-        Where it goes well there, the steps up to ``last`` follow.
+    def _continue(self, stopped: int, first: int, last: int) -> int | None:
+        """Goes on from where the engine stopped, until the end of the range or a jump out of it.
+
+        Returns where the jump leads. A failed step is done in Python, for torch's message, which the
+        C interface keeps to itself; where it goes well there, the steps after it follow.
         """
         while stopped != last:
             if stopped == _MEMORY_GONE:
                 raise fail("accelerator.memory_gone")
             if stopped == _BUSY:
                 raise fail("accelerator.replayed_elsewhere")
-            if stopped < 0:
-                raise AssertionError(f"the native plan {self._number} has no such steps")
-            node, again = self._nodes[stopped]
-            again(node)()
-            stopped = self._run(self._number, stopped + 1, last)
+            if stopped <= _GO_ON:
+                at = _GO_ON - stopped
+                if not first <= at < last:
+                    return at
+            else:
+                failed = self._nodes[stopped] if stopped >= 0 else None
+                if failed is None:
+                    raise AssertionError(f"the native plan {self._number} has no such steps")
+                node, again = failed
+                again(node)()
+                at = stopped + 1
+            stopped = self._run(self._number, first, last, at)
+        return None
 
     def __del__(self) -> None:
         self._free(self._number)
