@@ -18,11 +18,60 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "capture has no value to give.",
         "use an optimizer that runs fused: torch.optim.SGD, or Adam, AdamW and Adagrad with fused=True",
     ),
-    "control_flow": (
+    "higher_order": (
         CaptureError,
-        "Control flow over tensors (torch.cond, torch.while_loop and their like) at {where} is no node of a "
-        "graph in this release.",
-        "choose between tensors with torch.where, or capture the branches as graphs of their own",
+        "{op} at {where} runs functions in a way that no node of a graph can.",
+        "call the functions themselves, or keep it outside the capture",
+    ),
+    "predicate": (
+        CaptureError,
+        "The condition at {where} decides by a tensor of shape {shape}, which is not one element.",
+        "reduce it to one element, for example with .all() or .any()",
+    ),
+    "branches_differ": (
+        CaptureError,
+        "The two branches of the condition at {where} return different {what}: {first} if true, {second} if "
+        "false.",
+        "make them return tensors of the same structure, dtype, shape and strides",
+    ),
+    "branch_writes": (
+        CaptureError,
+        "A branch of the condition at {where} changes in place a tensor of shape {shape} that was there "
+        "before and whose gradient autograd follows.",
+        "return the new value from both branches, or change it under torch.no_grad()",
+    ),
+    "branch_source": (
+        CaptureError,
+        "A branch of the condition at {where} needs the gradient of a tensor that it does not name, or whose "
+        "own .grad is retained.",
+        "pass the tensor among the operands, without retain_grad()",
+    ),
+    "left_body": (
+        CaptureError,
+        "{op} at {where} uses a tensor that a branch or loop body made and did not return: where the body "
+        "does not run, it holds nothing.",
+        "return the tensor from the body, from both branches of a condition",
+    ),
+    "loop_number": (
+        CaptureError,
+        "The loop at {where} carries {value!r}, and a graph carries tensors from one round to the next.",
+        "carry a tensor, such as torch.tensor(0)",
+    ),
+    "loop_results": (
+        CaptureError,
+        "The body of the loop at {where} returns {got}, and the loop carries {want}.",
+        "return one tensor for each that is carried, of the same dtype and shape",
+    ),
+    "loop_grad": (
+        CaptureError,
+        "The loop at {where} carries a tensor that requires a gradient, and how much memory its backward "
+        "needs is known only when it has run.",
+        "run it under torch.no_grad(), or write a fixed number of rounds with torch.cond in each",
+    ),
+    "endless": (
+        CaptureError,
+        "The test of the loop at {where} is true whatever the tensors hold.",
+        "compute the test from the carried tensors",
     ),
     "conditional_nodes": (
         CaptureError,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from .._errors import fail
 from ._program import AnyNode, ConstantNode, Node, Program, Storage, Value, leaves, map_tensors
 from ._random import RandomTracker, generators
 from ._restore import Snapshots, as_bytes
 from ._schema import OpOverload, has_dynamic_shape, is_composite, rule, written
+from ._scopes import Scope, stand_in
 from ._source import stepping_optimizer, text, user_line
 from ._watch import GradientWatch, hide_from_dynamo
 
@@ -37,8 +41,11 @@ class Recorder:
         self.nodes: list[AnyNode] = []
         self.storages: list[Storage] = []
         self.snapshots = Snapshots()
-        self.random = RandomTracker()
+        self.random = RandomTracker(self.nodes)
         self.calls = 0
+        self.real = True  # whether the values are those that eager would have here
+        self._scopes: list[Scope] = []
+        self._made_in: dict[int, Scope] = {}  # storage -> the innermost body that made it
         self._numbers: dict[int, int] = {}  # address of the StorageImpl -> number of the storage
 
     # ---- one call -------------------------------------------------------------
@@ -59,9 +66,13 @@ class Recorder:
             if not self._made_meta(tensor):
                 self._check(op, tensor, where)
         for generator in generators(args, kwargs):
-            self.random.follow(generator, len(self.nodes))
+            self.random.follow(generator, self.nodes)
         known = {self.number(tensor) for tensor in inputs}
+        if self._made_in:
+            self._check_scopes(op, known, where)
         self.gradients.note([t for t in inputs if t.requires_grad and self.storages[self.number(t)].external])
+        for scope in self._scopes:
+            scope.note_sources(inputs)
         changed = [t for t in leaves(written(law, args, kwargs)) if t.device == self.device]
         if law.name in _RESIZES:
             self._check_size(op, args, where)
@@ -74,9 +85,9 @@ class Recorder:
         recorded_kwargs = {name: map_tensors(v, self.value) for name, v in kwargs.items()}
         self.random.before(self.nodes, where)
 
-        out = op(*args, **kwargs)
+        out = self._run(op, args, kwargs)
 
-        random = self.random.after(len(self.nodes))
+        random = self.random.after(self.nodes)
         if changed:
             self._after_change(op, changed, sizes, where)
         if law.metadata_only:
@@ -95,6 +106,8 @@ class Recorder:
         for tensor in [*outputs, *(t for t in inputs if t.is_meta)]:
             self._check(op, tensor, where)
         fresh = frozenset(n for n in (self.number(t, fresh=True) for t in outputs) if n not in known)
+        if self._scopes:
+            self._made_in.update(dict.fromkeys(fresh, self._scopes[-1]))
         checks = not op._schema.returns and law.name not in _CHECKS_SHAPES
         if fresh or written_numbers or random or checks:
             self.nodes.append(
@@ -110,6 +123,50 @@ class Recorder:
                 )
             )
         return out
+
+    def _run(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.real:
+            return op(*args, **kwargs)
+        try:
+            return op(*args, **kwargs)
+        except Exception as error:
+            try:
+                return stand_in(op, args, kwargs)
+            except Exception:
+                raise error from None
+
+    # ---- bodies of conditions and loops ---------------------------------------
+    def scope(self, real: bool, continues: Iterable[Scope] = ()) -> Scope:
+        return Scope(weakref.ref(self), len(self.storages), real, continues)
+
+    @contextlib.contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        """Records into ``scope``, from its end on."""
+        outer, self.nodes = self.nodes, scope.nodes
+        was_real, self.real = self.real, self.real and scope.real
+        self._scopes.append(scope)
+        scope.opened(1)
+        for before in scope.continues:
+            if before.recorder() is self:
+                self.random.know(before.points)
+        try:
+            yield
+        finally:
+            scope.opened(-1)
+            self._scopes.pop()
+            # Where eager would have gone on from values that are not real, they are not real either.
+            self.nodes, self.real = outer, was_real and (self.real or not scope.real)
+
+    def made_in_body(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor`` was made in a body that is not under way."""
+        scope = self._made_in.get(self.number(tensor))
+        return scope is not None and not scope.open
+
+    def _check_scopes(self, op: OpOverload, numbers: set[int], where: tuple[str, int]) -> None:
+        for number in numbers:
+            scope = self._made_in.get(number)
+            if scope is not None and not scope.open:
+                raise fail("accelerator.left_body", op=op, where=text(where))
 
     # ---- storages and values --------------------------------------------------
     def number(self, tensor: torch.Tensor, fresh: bool = False) -> int:
@@ -161,6 +218,9 @@ class Recorder:
         storage = self.storages[self.number(tensor)]
         if storage.owner is not None:
             self.snapshots.keep(storage.number, storage.owner, tensor)
+        for scope in self._scopes:
+            if storage.owner is not None or storage.number < scope.first:
+                scope.snapshots.keep(storage.number, tensor.untyped_storage(), tensor)
 
     def _check_size(self, op: OpOverload, args: tuple[Any, ...], where: tuple[str, int]) -> None:
         tensor, wanted = args[0], args[1]
@@ -194,11 +254,16 @@ class Recorder:
 
     # ---- the end --------------------------------------------------------------
     def finish(self) -> Program:
-        nodes = self.random.finish(self.nodes, user_line())
-        changed = set().union(*(n.written for n in nodes if isinstance(n, Node)))
-        # A literal that nothing writes to keeps its content: no node need bring it back.
-        nodes = [n for n in nodes if not isinstance(n, ConstantNode) or n.storage in changed]
-        return Program(nodes, self.storages)
+        self.random.finish(self.nodes, user_line())
+        program = Program(self.nodes, self.storages)
+        changed = program.written()
+
+        def drop_literals(block: Program) -> None:
+            # One that nothing writes to keeps its content: no node need bring it back.
+            block.nodes = [n for n in block.nodes if not isinstance(n, ConstantNode) or n.storage in changed]
+
+        program.each_block(drop_literals)
+        return program
 
     def put_back(self) -> None:
         self.snapshots.put_back()
@@ -208,13 +273,19 @@ class Recorder:
 class CaptureMode(TorchDispatchMode):
     """Hands every operator below autograd to a Recorder."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    # For torch: give this mode the operators that take functions.
+    supports_higher_order_operators = True
+
+    def __init__(self, recorder: Recorder, control_flow: Mapping[Any, Callable[..., Any]]) -> None:
         super().__init__()
         self.recorder = recorder
+        self._control_flow = control_flow
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            return self._higher_order(func, args, kwargs or {})
         # A subclass first says what its operators mean; what it then runs comes here.
         own = [t for t in types if t.__torch_dispatch__ is not _PLAIN_DISPATCH]
         if own:
@@ -228,6 +299,17 @@ class CaptureMode(TorchDispatchMode):
         # A legacy constructor comes here with the function mode on, which watches the user and not us.
         with torch._C.DisableTorchFunction():
             return self.recorder.call(func, args, kwargs or {})
+
+    def _higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An operator that takes functions and that the function mode has not seen."""
+        known = self._control_flow.get(func)
+        with self:
+            if known is not None:
+                return known(self.recorder, *args, **kwargs)
+            kernel = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+            if kernel is None:
+                raise fail("accelerator.higher_order", op=func.name(), where=text(user_line()))
+            return kernel(*args, **kwargs)
 
     def _unwrap(self, own: list[Any], func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Asks the subclasses in turn, recording what they run; refuses what they run out of sight."""
@@ -249,14 +331,10 @@ class CaptureMode(TorchDispatchMode):
         return False
 
 
+def current_recorder() -> Recorder | None:
+    """Where the calling thread's capture records, if one is under way."""
+    modes = _get_current_dispatch_mode_stack()
+    return next((mode.recorder for mode in reversed(modes) if isinstance(mode, CaptureMode)), None)
+
+
 hide_from_dynamo(CaptureMode.__torch_dispatch__)
-
-
-def _refuse_control_flow(mode: CaptureMode, *args: Any, **kwargs: Any) -> Any:
-    raise fail("accelerator.control_flow", where=text(user_line()))
-
-
-for _name in ("cond", "while_loop", "scan", "map_impl", "associative_scan"):
-    _operator = getattr(torch.ops.higher_order, _name, None)
-    if _operator is not None:
-        _operator.py_impl(CaptureMode)(_refuse_control_flow)

@@ -40,11 +40,15 @@ _LEFT = {"maximum", "maximum_", "minimum", "minimum_", "max", "powsum", "mm", "z
 
 def expand(program: Program) -> None:
     """Rewrites ``program`` in place."""
+    program.each_block(_expand)
+
+
+def _expand(block: Program) -> None:
     nodes: list[AnyNode] = []
-    for node in program.nodes:
+    for node in block.nodes:
         parts = _parts(node) if isinstance(node, Node) else None
         nodes += [node] if parts is None else parts
-    program.nodes = nodes
+    block.nodes = nodes
 
 
 @functools.cache

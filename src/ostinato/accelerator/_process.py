@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ._capture import current_recorder
 from ._watch import WatchMode
 
 Context = contextlib.AbstractContextManager[Any]
@@ -54,6 +55,8 @@ def _unseen_watch() -> Iterator[None]:
 
     def has_torch_function(args: Iterable[Any]) -> bool:
         depth = torch._C._len_torch_function_stack()
+        if sys._getframe(1).f_globals.get("__name__") == "torch._ops":  # operators that take functions
+            return original(args)
         if not depth or not isinstance(torch._C._get_function_stack_at(depth - 1), WatchMode):
             return original(args)
         watch = torch._C._pop_torch_function_stack()
@@ -69,7 +72,31 @@ def _unseen_watch() -> Iterator[None]:
         torch.overrides.has_torch_function = original
 
 
-_stance, _unseen = _Shared(_forced_eager), _Shared(_unseen_watch)
+# The functions of torch that let dynamo call an operator for them, unless dynamo is running already.
+_FRONTS = {
+    ("torch._higher_order_ops.cond", "cond"),
+    ("torch._higher_order_ops.while_loop", "while_loop"),
+    ("torch._higher_order_ops.utils", "_maybe_compile_and_run_fn"),
+}
+
+
+@contextlib.contextmanager
+def _direct_control_flow() -> Iterator[None]:
+    original = torch.compiler.is_dynamo_compiling
+
+    def is_dynamo_compiling() -> bool:
+        caller = sys._getframe(1)
+        front = (caller.f_globals.get("__name__"), caller.f_code.co_name)
+        return (front in _FRONTS and current_recorder() is not None) or original()
+
+    torch.compiler.is_dynamo_compiling = is_dynamo_compiling
+    try:
+        yield
+    finally:
+        torch.compiler.is_dynamo_compiling = original
+
+
+_stance, _unseen, _direct = _Shared(_forced_eager), _Shared(_unseen_watch), _Shared(_direct_control_flow)
 
 
 def eager_compile() -> Context:
@@ -78,6 +105,14 @@ def eager_compile() -> Context:
     Where dynamo is not loaded, nothing has been compiled, and torch compiles nothing under a mode.
     """
     return _stance.held() if "torch._dynamo" in sys.modules else contextlib.nullcontext()
+
+
+def direct_control_flow() -> Context:
+    """Lets ``torch.cond`` and its like call their operators directly.
+
+    Through dynamo the first call takes seconds, and dynamo refuses branches that a graph can hold.
+    """
+    return _direct.held()
 
 
 def module_paths(numerics: str) -> Context:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -112,7 +113,23 @@ class ConstantNode:
     where: tuple[str, int]
 
 
-AnyNode = Node | FusedNode | GeneratorNode | ConstantNode
+@dataclasses.dataclass(slots=True)
+class ControlNode:
+    """A decision that each replay makes: by a bool that a tensor holds at that moment.
+
+    ``bodies`` of a "cond" are what it runs if the predicate is true, and if it is false.
+    Those of a "while" are what computes the predicate, and what it runs each time that
+    is true. They work on the storages of the program; results leave them by copies to
+    storages made before the node.
+    """
+
+    kind: str  # "cond" or "while"
+    predicate: Value
+    bodies: list[list[AnyNode]]
+    where: tuple[str, int]
+
+
+AnyNode = Node | FusedNode | GeneratorNode | ConstantNode | ControlNode
 
 
 @dataclasses.dataclass(slots=True)
@@ -122,12 +139,52 @@ class Program:
     nodes: list[AnyNode]
     storages: list[Storage]
 
+    def walk(self) -> Iterator[AnyNode]:
+        """All nodes, those of bodies behind the node that decides about them."""
+        yield from _walk(self.nodes)
+
+    def each_block(self, rewrite: Callable[[Program], None]) -> None:
+        """Calls ``rewrite`` with this program, and with each body in it as a program of its own."""
+        rewrite(self)
+        for node in self.nodes:
+            if isinstance(node, ControlNode):
+                for index, body in enumerate(node.bodies):
+                    block = Program(body, self.storages)
+                    block.each_block(rewrite)
+                    node.bodies[index] = block.nodes
+
+    def written(self) -> set[int]:
+        """The storages that its nodes write, beside those that they make."""
+        return {n for node in self.walk() if isinstance(node, (Node, FusedNode)) for n in node.written}
+
     def written_before(self) -> list[torch.Tensor]:
         """The tensors from before the capture that the program writes."""
-        changing = (node for node in self.nodes if isinstance(node, (Node, FusedNode)))
-        numbers = sorted({n for node in changing for n in node.written})
-        seen = [self.storages[n].seen for n in numbers if self.storages[n].external]
+        seen = [self.storages[n].seen for n in sorted(self.written()) if self.storages[n].external]
         return [tensor for tensor in seen if tensor is not None]
+
+
+def _walk(nodes: list[AnyNode]) -> Iterator[AnyNode]:
+    for node in nodes:
+        yield node
+        if isinstance(node, ControlNode):
+            for body in node.bodies:
+                yield from _walk(body)
+
+
+def made(node: AnyNode) -> frozenset[int]:
+    """The storages that a node, or one in its bodies, makes."""
+    if isinstance(node, ControlNode):
+        return frozenset(number for inner in _walk([node]) if inner is not node for number in made(inner))
+    if isinstance(node, ConstantNode):
+        return frozenset((node.storage,))
+    return node.fresh if isinstance(node, (Node, FusedNode)) else frozenset()
+
+
+def changed(node: AnyNode) -> frozenset[int]:
+    """The storages that a node, or one in its bodies, makes or changes."""
+    if isinstance(node, ControlNode):
+        return frozenset(number for inner in _walk([node]) if inner is not node for number in changed(inner))
+    return made(node) | (node.written if isinstance(node, (Node, FusedNode)) else frozenset())
 
 
 def map_tensors(tree: Any, function: Any, kind: type = torch.Tensor) -> Any:

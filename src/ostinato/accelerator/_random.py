@@ -8,6 +8,7 @@ becomes a node of its own, so that a replay draws what eager would draw.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from typing import Any
@@ -19,9 +20,13 @@ from ._program import AnyNode, GeneratorNode
 
 
 def _state(generator: torch.Generator) -> tuple[bytes, torch.Tensor]:
-    with below_autograd():  # no mode of the user's shall see it
+    with below_autograd(), torch._C.DisableTorchFunction():  # no mode shall see it
         state = generator.get_state()
         return state.numpy().tobytes(), state
+
+
+Points = dict[bytes, tuple[int, list[AnyNode], int]]
+Marks = dict[int, tuple[bytes, torch.Tensor, Points]]
 
 
 class _World:
@@ -62,6 +67,18 @@ class _World:
                 if not self._users:
                     self._made.clear()
 
+    def set(self, generator: torch.Generator, state: torch.Tensor | None) -> bytes:
+        """Moves a generator that a capture follows; to a state never seen before where ``state`` is None."""
+        with self._lock:
+            if state is None:
+                generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+            else:
+                generator.set_state(state)
+            now = _state(generator)[0]
+            if self._users.get(id(generator), 0) > 1:
+                self._made.add(now)
+            return now
+
     def made(self, state: bytes) -> bool:
         return state in self._made
 
@@ -72,29 +89,27 @@ _world = _World()
 class _Track:
     """One generator: where it stood at each point of the capture."""
 
-    def __init__(self, generator: torch.Generator, at: int) -> None:
+    def __init__(self, generator: torch.Generator, point: int, nodes: list[AnyNode]) -> None:
         self.generator = generator
         self.first = _world.begin(generator)
         self.now, _ = _state(generator)
-        # state -> (point, index of the node before which it can be saved)
-        self.points: dict[bytes, tuple[int, int]] = {self.now: (0, at)}
+        # state -> (point, the nodes and the index of the one before which it can be saved)
+        self.points: Points = {self.now: (point, nodes, len(nodes))}
         self.saved: set[int] = set()
-
-    def note(self, index: int) -> None:
-        self.points[self.now] = (len(self.points), index)
 
 
 class RandomTracker:
     """The generators that a capture has met."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: list[AnyNode]) -> None:
         self._tracks: dict[int, _Track] = {}
-        self._inserts: list[tuple[int, GeneratorNode]] = []
-        self.follow(torch.default_generator, 0)
+        self._numbers = itertools.count()
+        self._inserts: list[tuple[list[AnyNode], int, GeneratorNode]] = []
+        self.follow(torch.default_generator, nodes)
 
-    def follow(self, generator: torch.Generator, index: int) -> None:
+    def follow(self, generator: torch.Generator, nodes: list[AnyNode]) -> None:
         if id(generator) not in self._tracks:
-            self._tracks[id(generator)] = _Track(generator, index)
+            self._tracks[id(generator)] = _Track(generator, next(self._numbers), nodes)
 
     def before(self, nodes: list[AnyNode], where: tuple[str, int]) -> None:
         """Notes every generator that moved since the last operator."""
@@ -106,15 +121,15 @@ class RandomTracker:
                 else:
                     self._jump(track, now, state, nodes, where)
 
-    def after(self, index: int) -> bool:
-        """Whether the operator that became node ``index`` moved a generator."""
+    def after(self, nodes: list[AnyNode]) -> bool:
+        """Whether the operator that is about to be appended to ``nodes`` moved a generator."""
         moved = False
         for track in self._tracks.values():
             now, _ = _state(track.generator)
             if now != track.now:
                 track.now = now
                 if not _world.made(now):
-                    track.note(index + 1)
+                    track.points[now] = (next(self._numbers), nodes, len(nodes) + 1)
                     moved = True
         return moved
 
@@ -125,21 +140,50 @@ class RandomTracker:
         if known is None:
             nodes.append(GeneratorNode(track.generator, 0, "set", state, where))
         else:
-            point, index = known
+            point, place, index = known
             if point not in track.saved:
                 track.saved.add(point)
                 save = GeneratorNode(track.generator, point, "save", None, where)
-                self._inserts.append((index, save))
+                self._inserts.append((place, index, save))
             nodes.append(GeneratorNode(track.generator, point, "restore", None, where))
         track.now = now
 
-    def finish(self, nodes: list[AnyNode], where: tuple[str, int]) -> list[AnyNode]:
-        """The nodes with every ``save`` put where its state is current."""
+    # ---- bodies ---------------------------------------------------------------
+    def mark(self) -> Marks:
+        """Where all generators stand, to come back to."""
+        return {key: (t.now, _state(t.generator)[1], dict(t.points)) for key, t in self._tracks.items()}
+
+    def points(self) -> dict[int, Points]:
+        return {key: dict(track.points) for key, track in self._tracks.items()}
+
+    def know(self, points: dict[int, Points]) -> None:
+        """Lets jumps lead to these states as well."""
+        for key, more in points.items():
+            if key in self._tracks:
+                self._tracks[key].points.update(more)
+
+    def rewind(self, marks: Marks) -> bool:
+        """Goes back to where ``marks`` were made; whether a generator had moved."""
+        moved = False
+        for key, track in self._tracks.items():
+            now, state, points = marks.get(key, (b"", track.first, {}))
+            moved = moved or track.now != now
+            track.now = now if track.now == now else _world.set(track.generator, state)
+            track.points = dict(points)
+        return moved
+
+    def lose(self, nodes: list[AnyNode]) -> None:
+        """From here on, the end of ``nodes``, the state is one that the capture does not know."""
+        for track in self._tracks.values():
+            track.now = _world.set(track.generator, None)
+            track.points[track.now] = (next(self._numbers), nodes, len(nodes))
+
+    # ---- the end --------------------------------------------------------------
+    def finish(self, nodes: list[AnyNode], where: tuple[str, int]) -> None:
+        """Puts every ``save`` where its state is current."""
         self.before(nodes, where)
-        merged: list[AnyNode] = list(nodes)
-        for index, save in sorted(self._inserts, key=lambda item: item[0], reverse=True):
-            merged.insert(index, save)
-        return merged
+        for place, index, save in sorted(self._inserts, key=lambda item: item[1], reverse=True):
+            place.insert(index, save)
 
     def put_back(self) -> None:
         """Sets every generator to where the capture found it."""

@@ -7,7 +7,17 @@ import json
 
 import torch
 
-from ._program import ConstantNode, FusedNode, GeneratorNode, Node, Program, Value, leaves
+from ._program import (
+    AnyNode,
+    ControlNode,
+    FusedNode,
+    GeneratorNode,
+    Node,
+    Program,
+    Value,
+    changed,
+    leaves,
+)
 
 _SHORT = {
     torch.float32: "f32",
@@ -36,10 +46,12 @@ class NodeRecord:
     written: tuple[int, ...]
     where: str
     random: bool
+    bodies: tuple[str, ...] = ()  # those that the node is in, outermost first: "if", "else", "test", "do"
 
     def __str__(self) -> str:
         made = ", ".join(self.outputs) or "-"
-        return f"%{self.index}: {made} = {self.op}({', '.join(self.inputs)})  # {self.where}"
+        inside = "".join(f"{body:<4} | " for body in self.bodies)
+        return f"%{self.index}: {inside}{made} = {self.op}({', '.join(self.inputs)})  # {self.where}"
 
 
 def _name(value: Value) -> str:
@@ -47,37 +59,46 @@ def _name(value: Value) -> str:
     return f"s{value.storage}:{dtype}[{','.join(map(str, value.sizes))}]"
 
 
+_BODIES = {"cond": ("if", "else"), "while": ("test", "do")}
+
+
 def records(program: Program) -> tuple[NodeRecord, ...]:
-    """A record for each node of ``program``."""
-    made = []
-    for index, node in enumerate(program.nodes):
-        where = f"{node.where[0]}:{node.where[1]}"
-        if isinstance(node, Node):
-            inputs = leaves([node.args, list(node.kwargs.values())], Value)
-            outputs = tuple(_name(v) for v in leaves(node.outputs, Value))
-            record = NodeRecord(
-                index,
-                str(node.op),
-                tuple(map(_name, inputs)),
-                outputs,
-                tuple(sorted(node.written)),
-                where,
-                node.random,
-            )
-        elif isinstance(node, FusedNode):
-            inputs = [v for v in leaves(list(node.args), Value) if v not in node.outputs]
-            made_by_it = tuple(map(_name, node.outputs))
-            written = tuple(sorted(node.written))
-            record = NodeRecord(
-                index, node.kernel, tuple(map(_name, inputs)), made_by_it, written, where, False
-            )
-        elif isinstance(node, GeneratorNode):
-            record = NodeRecord(index, f"generator.{node.action}", (), (), (), where, True)
-        else:
-            assert isinstance(node, ConstantNode)
-            record = NodeRecord(index, "constant", (), (f"s{node.storage}",), (node.storage,), where, False)
-        made.append(record)
+    """A record for each node of ``program``, those of bodies behind the node that decides about them."""
+    made: list[NodeRecord] = []
+    _append(made, program.nodes, ())
     return tuple(made)
+
+
+def _append(made: list[NodeRecord], nodes: list[AnyNode], bodies: tuple[str, ...]) -> None:
+    for node in nodes:
+        made.append(_record(len(made), node, bodies))
+        if isinstance(node, ControlNode):
+            for name, body in zip(_BODIES[node.kind], node.bodies, strict=True):
+                _append(made, body, (*bodies, name))
+
+
+def _record(index: int, node: AnyNode, bodies: tuple[str, ...]) -> NodeRecord:
+    op, inputs, outputs, written, random = _look(node)
+    where = f"{node.where[0]}:{node.where[1]}"
+    names = tuple(map(_name, inputs)), tuple(map(_name, outputs))
+    return NodeRecord(index, op, *names, tuple(sorted(written)), where, random, bodies)
+
+
+def _look(node: AnyNode) -> tuple[str, list[Value], list[Value], frozenset[int], bool]:
+    """Operator, inputs, outputs, storages that it changes, and whether it draws numbers."""
+    nothing = frozenset[int]()
+    if isinstance(node, Node):
+        inputs = leaves([node.args, list(node.kwargs.values())], Value)
+        return str(node.op), inputs, leaves(node.outputs, Value), node.written, node.random
+    if isinstance(node, FusedNode):
+        inputs = [v for v in leaves(list(node.args), Value) if v not in node.outputs]
+        return node.kernel, inputs, list(node.outputs), node.written, False
+    if isinstance(node, ControlNode):
+        return node.kind, [node.predicate], [], changed(node), False
+    if isinstance(node, GeneratorNode):
+        return f"generator.{node.action}", [], [], nothing, True
+    whole = Value(node.storage, torch.uint8, (node.content.numel(),), (1,), 0)
+    return "constant", [], [whole], frozenset((node.storage,)), False
 
 
 def to_dot(nodes: tuple[NodeRecord, ...]) -> str:

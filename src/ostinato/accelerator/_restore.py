@@ -28,22 +28,41 @@ class Snapshots:
         if id(tensor) not in self._versions and not tensor.is_inference():
             self._versions[id(tensor)] = (tensor, tensor._version)
 
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors that were changed."""
+        return list({id(tensor): tensor for tensor, _, _ in self._looks}.values())
+
+    def versions(self) -> dict[int, tuple[torch.Tensor, int]]:
+        """The version counters now of the tensors that were changed."""
+        return {key: (tensor, tensor._version) for key, (tensor, _) in self._versions.items()}
+
     def put_back(self) -> None:
         """Restores memory without moving a version counter, and the counters themselves."""
+        with below_autograd(), torch._C.DisableTorchFunction():  # it may be in the middle of a capture
+            self._put_back_memory()
+        # Newest first: where two tensors share a counter, the oldest reading is the right one.
+        kept = list(reversed(self._versions.values()))
+        if kept:
+            _set_versions(tuple(t for t, _ in kept), tuple(v for _, v in kept))
+
+    def _put_back_memory(self) -> None:
         resized = set()
         for number, (storage, content) in self._bytes.items():
             if storage.nbytes() != content.numel():  # by an `out=`, which was refused for it
                 storage.resize_(content.numel())
                 resized.add(number)
             as_bytes(storage).copy_(content)
-        with below_autograd():
-            for tensor, number, look in reversed(self._looks):
-                if number in resized:
-                    tensor.as_strided_(*look)
-        # Newest first: where two tensors share a counter, the oldest reading is the right one.
-        kept = list(reversed(self._versions.values()))
-        if kept:
-            _set_versions(tuple(t for t, _ in kept), tuple(v for _, v in kept))
+        for tensor, number, look in reversed(self._looks):
+            if number in resized:
+                tensor.as_strided_(*look)
+
+
+def move_versions(*readings: dict[int, tuple[torch.Tensor, int]]) -> None:
+    """Moves each version counter on to the highest of its readings."""
+    for reading in readings:
+        for tensor, version in reading.values():
+            if tensor._version < version:
+                _set_versions((tensor,), (version,))
 
 
 def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:

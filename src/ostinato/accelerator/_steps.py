@@ -12,6 +12,7 @@ from ._plan import Plan, Step
 from ._program import (
     AnyNode,
     ConstantNode,
+    ControlNode,
     FusedNode,
     GeneratorNode,
     Node,
@@ -38,7 +39,7 @@ _EMPTY = {
 }
 
 # Steps that do not leave the engine: what a replay must not see of the world, they do not see anyway.
-_SELF_CONTAINED = {"fused", "packed", "kernel"}
+_SELF_CONTAINED = {"fused", "packed", "kernel", "control"}
 
 
 class Builder:
@@ -49,9 +50,9 @@ class Builder:
         self.tensors = tensors
         self._weights = weights
         self._native = _native.ops()
-        self._written = {n for node in program.nodes if isinstance(node, Node) for n in node.written}
+        self._written = program.written()
         self.kinds = dict.fromkeys(
-            ("fused", "packed", "kernel", "shim", "dispatcher", "python", "generator"), 0
+            ("fused", "packed", "kernel", "shim", "dispatcher", "python", "generator", "control"), 0
         )
         self.python_operators: dict[str, int] = {}
         self._calls = Calls(numerics, self._slot, self._number_slot, self._weight)
@@ -73,6 +74,9 @@ class Builder:
         elif isinstance(node, ConstantNode):
             target = self.tensors.bytes_of(node.storage, node.content.numel())
             self._copy(target, node.content, node)
+        elif isinstance(node, ControlNode):
+            self.kinds["control"] += 1
+            (self._condition if node.kind == "cond" else self._loop)(node)
         elif node.op._schema.name in _EMPTY and not node.random:
             return
         elif self._is_constant(node):
@@ -81,6 +85,36 @@ class Builder:
             self._copy(self.tensors[target], content, node)
         else:
             self._recorded(node)
+
+    def _condition(self, node: ControlNode) -> None:
+        taken, otherwise = node.bodies
+        jump = self._jump_unless(node.predicate)
+        self._add_all(taken)
+        if otherwise:
+            end, start = self.plan.landing(), self.plan.landing()
+            self.plan.aim(jump, start)
+            self._add_all(otherwise)
+            jump = end
+        self.plan.aim(jump, self.plan.landing())
+
+    def _loop(self, node: ControlNode) -> None:
+        test, body = node.bodies
+        start = self.plan.landing()
+        self._add_all(test)
+        out = self._jump_unless(node.predicate)
+        self._add_all(body)
+        again = self.plan.landing()
+        self.plan.aim(again, start)
+        self.plan.aim(out, self.plan.landing())
+
+    def _jump_unless(self, predicate: Value) -> int:
+        slot = self._slot(predicate)
+        self._send_values()
+        return self.plan.jump_unless(slot)
+
+    def _add_all(self, nodes: list[AnyNode]) -> None:
+        for node in nodes:
+            self.add(node)
 
     def _recorded(self, node: Node) -> None:
         if any(self._add(call, node) for call in self._calls.of_node(node)):
@@ -114,15 +148,18 @@ class Builder:
 
     def _add(self, call: NativeCall, node: Node) -> bool:
         """Offers a call to the engine; ``node`` is what runs in Python where it fails at a replay."""
-        if self._pending:
-            self._native.plan_values(self._number, self._pending)
-            self._pending = []
+        self._send_values()
         if not self._native.plan_add(self._number, call.kind, *call.encoded):
             return False
         self.kinds[call.kind.partition("_")[0]] += 1
         self.plan.append_native(node, self.python_step)
         self.plan.watch_weights([s.seen for s in call.weights])
         return True
+
+    def _send_values(self) -> None:
+        if self._pending:
+            self._native.plan_values(self._number, self._pending)
+            self._pending = []
 
     def finish(self) -> Plan:
         """The plan, once all nodes are in."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.optim.optimizer import (
@@ -16,8 +17,10 @@ from torch.overrides import TorchFunctionMode
 
 from .._errors import fail
 from ._checks import CHECKING, add_checks
-from ._program import AnyNode
 from ._source import text, user_line
+
+if TYPE_CHECKING:
+    from ._capture import Recorder
 
 _READS = {
     torch.Tensor.numpy: "numpy()",
@@ -34,12 +37,14 @@ _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 class WatchMode(TorchFunctionMode):
     """Refuses what a replay could not repeat, and notes which gradients the code itself assigned.
 
-    ``nodes`` is where the recorder of the same capture writes.
+    ``control_flow`` says what becomes of operators that take functions; ``recorder`` is set to that
+    of the same capture.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, control_flow: Mapping[Any, Callable[..., Any]]) -> None:
         super().__init__()
-        self.nodes: list[AnyNode] = []
+        self._control_flow = control_flow
+        self.recorder: Recorder
         # Tensors whose .grad the code itself set or cleared, each with the one it had before.
         self.assigned: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
 
@@ -52,10 +57,14 @@ class WatchMode(TorchFunctionMode):
             raise fail("accelerator.data_setter", what="data", where=text(user_line()))
         if func == _SET_GRAD:
             self.assigned.setdefault(id(args[0]), (args[0], args[0].grad))
-        start = len(self.nodes)
+        if func in self._control_flow:
+            with self:
+                return self._control_flow[func](self.recorder, *args, **(kwargs or {}))
+        nodes = self.recorder.nodes
+        start = len(nodes)
         out = func(*args, **(kwargs or {}))
         if func in CHECKING:
-            add_checks(self.nodes, start, CHECKING[func])
+            add_checks(nodes, start, CHECKING[func])
         return out
 
 

@@ -14,10 +14,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..._errors import fail
 from .. import _passes
 from .._capture import CaptureMode, Recorder
+from .._control_flow import CONTROL_FLOW
 from .._expand import expand
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
-from .._process import eager_compile, module_paths
+from .._process import direct_control_flow, eager_compile, module_paths
 from .._program import FusedNode, Program
 from .._records import NodeRecord, records
 from .._registry import GraphImplInterface
@@ -53,17 +54,18 @@ class CpuGraph(GraphImplInterface):
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
         self._pool = pool
         torch.clear_autocast_cache()  # a cast made before would not be part of the recording
-        self._watch = WatchMode()
+        self._watch = WatchMode(CONTROL_FLOW)
         self._gradients = GradientWatch(self._watch)
         self._recorder = Recorder(_DEVICE, self._gradients)
-        self._watch.nodes = self._recorder.nodes
+        self._watch.recorder = self._recorder
         self._dtype = torch.get_default_dtype()
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
+        self._modes.enter_context(direct_control_flow())
         self._modes.enter_context(module_paths(self.numerics))
         self._modes.enter_context(OptimizerWatch())
         self._modes.enter_context(self._watch)
-        self._modes.enter_context(CaptureMode(self._recorder))
+        self._modes.enter_context(CaptureMode(self._recorder, CONTROL_FLOW))
         _current.graph = self
 
     def capture_end(self, failed: bool) -> None:
@@ -104,7 +106,7 @@ class CpuGraph(GraphImplInterface):
         program = self._program
         assert program is not None
         repair(program)
-        recorded = len(program.nodes)
+        recorded = sum(1 for _ in program.walk())
         expand(program)
         if self.numerics == "fast":
             _passes.run(program, self.weights)
@@ -121,7 +123,7 @@ class CpuGraph(GraphImplInterface):
             "python_operators": dict(builder.python_operators),
             "pool_bytes": tensors.pool_bytes,
             "outputs": tensors.outputs,
-            "fused_nodes": sum(len(n.sources) for n in program.nodes if isinstance(n, FusedNode)),
+            "fused_nodes": sum(len(n.sources) for n in program.walk() if isinstance(n, FusedNode)),
         }
         self._records = records(program)
         self._program = None  # its weak references would keep freed headers of storages

@@ -16,7 +16,7 @@ from . import (
     _reduction,
     _softmax,
 )
-from ._context import Context
+from ._context import Context, each_block
 
 _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _constants.apply,
@@ -33,9 +33,12 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
 
 def run(program: Program, weights: frozenset[int]) -> None:
     """Rewrites ``program`` in place; ``weights`` as for ``GraphImplInterface.weights``."""
-    context = Context(program, weights)
+    each_block(program, weights, _run)
+
+
+def _run(block: Program, context: Context) -> None:
     for apply in _PASSES:
-        apply(program, context)
+        apply(block, context)
 
 
 __all__ = ["run"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
-from .._memory import touched
-from .._program import FusedNode, Node, Program, Value, leaves
+from .._memory import touched, touched_by_itself
+from .._program import FusedNode, Node, Program, Value, changed, leaves
 
 
 def inputs(node: Node | FusedNode) -> list[Value]:
@@ -16,28 +18,51 @@ def inputs(node: Node | FusedNode) -> list[Value]:
 
 
 class Context:
-    """Lasts for all passes; ``held`` and ``is_weight`` do not change, ``Uses`` is made anew by each."""
+    """Lasts for all passes over one block of a program: the program's own nodes, or a body in it.
 
-    def __init__(self, program: Program, weights: frozenset[int]) -> None:
-        self._program = program
-        # What somebody beside the program can see: it must be as eager leaves it after every replay.
-        self._held = {s.number for s in program.storages if s.alive() is not None}
-        changed = {n for node in program.nodes if isinstance(node, Node) for n in node.written}
+    ``held`` and ``is_weight`` do not change, ``Uses`` is made anew by each pass.
+    """
+
+    def __init__(self, program: Program, weights: frozenset[int], elsewhere: set[int]) -> None:
+        # What somebody beside the block can see: it must be as eager leaves it when the block has run.
+        self._held = elsewhere | {s.number for s in program.storages if s.alive() is not None}
+        written = program.written()
         self._weights = {
             s.number
             for s in program.storages
             if s.owner is not None
-            and s.number not in changed
+            and s.number not in written
             and (isinstance(s.seen, torch.nn.Parameter) or s.owner._cdata in weights)
         }
 
     def held(self, number: int) -> bool:
-        """Whether the caller, or anybody else outside the program, can see this storage."""
+        """Whether the caller, or anybody else outside the block, can see this storage."""
         return number in self._held
 
     def is_weight(self, value: Value) -> bool:
         """Whether a step may keep a packed copy: it changes only where its version counter tells of it."""
         return value.storage in self._weights
+
+
+def each_block(
+    program: Program, weights: frozenset[int], rewrite: Callable[[Program, Context], None]
+) -> None:
+    """Calls ``rewrite`` with each block of ``program`` and what may be asked about it."""
+    touching: dict[int, int] = {}  # in how many blocks each storage is touched
+    own: dict[int, set[int]] = {}
+
+    def count(block: Program) -> None:
+        own[id(block.nodes)] = numbers = {n for node in block.nodes for n in touched_by_itself(node)}
+        for number in numbers:
+            touching[number] = touching.get(number, 0) + 1
+
+    def call(block: Program) -> None:
+        here = own[id(block.nodes)]
+        elsewhere = {number for number, blocks in touching.items() if blocks > (number in here)}
+        rewrite(block, Context(program, weights, elsewhere))
+
+    program.each_block(count)
+    program.each_block(call)
 
 
 class Uses:
@@ -50,12 +75,8 @@ class Uses:
         for index, node in enumerate(program.nodes):
             for number in touched(node):
                 self._touching.setdefault(number, []).append(index)
-            if isinstance(node, (Node, FusedNode)):
-                for number in node.fresh | node.written:
-                    self._changing.setdefault(number, []).append(index)
-            else:  # a constant fills its storage; a generator touches none
-                for number in touched(node):
-                    self._changing.setdefault(number, []).append(index)
+            for number in changed(node):
+                self._changing.setdefault(number, []).append(index)
 
     def touching(self, number: int) -> list[int]:
         """The nodes that make, change or read the storage, in order."""

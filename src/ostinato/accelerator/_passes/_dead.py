@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 from .._memory import touched
-from .._program import AnyNode, ConstantNode, FusedNode, Node, Program
+from .._program import AnyNode, ConstantNode, FusedNode, Node, Program, changed, made
 from ._context import Context
 
 
@@ -13,33 +13,21 @@ def apply(program: Program, context: Context) -> None:
     """One walk from the end: a node stays where it has an effect, or makes or changes what is read later."""
     needed: set[int] = set()
     kept: list[AnyNode] = []
-    makers = collections.Counter(number for node in program.nodes for number in _made(node))
+    makers = collections.Counter(number for node in program.nodes for number in made(node))
     for node in reversed(program.nodes):
-        if not _has_effect(node, context) and not _changed(node) & needed:
+        if not _has_effect(node, context) and not changed(node) & needed:
             continue
         kept.append(node)
         # What several nodes make, each a part of it, is not yet whole before the last of them.
-        whole = {number for number in _made(node) if makers[number] == 1}
+        whole = {number for number in made(node) if makers[number] == 1}
         needed -= whole
         needed |= touched(node) - whole
     program.nodes = kept[::-1]
 
 
-def _made(node: AnyNode) -> frozenset[int]:
-    """Storages that hold nothing yet before ``node``."""
-    if isinstance(node, ConstantNode):
-        return frozenset((node.storage,))
-    return node.fresh if isinstance(node, (Node, FusedNode)) else frozenset()
-
-
-def _changed(node: AnyNode) -> frozenset[int]:
-    written = node.written if isinstance(node, (Node, FusedNode)) else frozenset()
-    return _made(node) | written
-
-
 def _has_effect(node: AnyNode, context: Context) -> bool:
     """Whether ``node`` does what can be seen without reading its results."""
-    if any(context.held(number) for number in _changed(node)):
+    if any(context.held(number) for number in changed(node)):
         return True
     if isinstance(node, ConstantNode):
         return False
