@@ -108,7 +108,7 @@ def test_results_in_any_structure(pred, x):
 
 
 def test_operands_are_views_and_keep_their_strides(pred, x):
-    graph, out = check(
+    _graph, out = check(
         lambda t: t.cond(pred, lambda a: a * 2, lambda a: a + 1, (x.t()[1:, ::2],)), [x], flip(pred, *BOTH)
     )
     assert out.stride() == (x.t()[1:, ::2] * 2).stride()
@@ -125,8 +125,9 @@ def test_results_may_be_views_of_operands(pred, x, view):
 
 
 def test_what_both_return_is_returned_itself(pred, x):
-    graph, out = capture(lambda: torch.cond(pred, lambda: (x, x.sin()), lambda: (x, x.cos())))
-    assert out[0] is x and out[1] is not x
+    _graph, out = capture(lambda: torch.cond(pred, lambda: (x, x.sin()), lambda: (x, x.cos())))
+    assert out[0] is x
+    assert out[1] is not x
 
 
 def test_one_side_returns_its_operand(pred, x):
@@ -194,7 +195,8 @@ def test_a_branch_may_fail_on_the_values_of_the_capture(taken):
     assert torch.equal(out, table)
     safe.fill_(False)
     error = refuses(graph.replay, ReplayError, "step_failed")
-    assert "index_select" in str(error) and "test_control_flow.py" in str(error)
+    assert "index_select" in str(error)
+    assert "test_control_flow.py" in str(error)
     index.copy_(torch.tensor([2, 3]))
     graph.replay()
     assert torch.equal(out, f(PYTHON))
@@ -258,7 +260,8 @@ def test_generators_of_the_callers_own(pred):
         pred.fill_(value)
         graph.replay()
         first = torch.rand(3, generator=want) if value else torch.zeros(3)
-        assert torch.equal(out[0], first) and torch.equal(out[1], torch.rand(2, generator=want))
+        assert torch.equal(out[0], first)
+        assert torch.equal(out[1], torch.rand(2, generator=want))
 
 
 def test_python_steps_in_a_branch(pred, x):
@@ -354,7 +357,8 @@ class TestRefused:
             torch.cond(pred, lambda: x.add_(torch.rand(4)).sum(), lambda: x.zero_())
 
         refuses(lambda: capture(f), CaptureError, "branches_differ")
-        assert torch.equal(x, before) and torch.equal(torch.get_rng_state(), state)
+        assert torch.equal(x, before)
+        assert torch.equal(torch.get_rng_state(), state)
 
 
 _AFTER = """
