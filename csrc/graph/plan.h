@@ -29,8 +29,8 @@ class Plan {
 
   // Runs from `at` on within [first, last). Returns last, or the number of the step that failed, or one of
   // these: a tensor from outside the graph has less memory than at the capture; another thread is running the
-  // plan; kGoOn - n where to go on at n, for a jump leads out of the range, or a loop has run for so long that
-  // the caller may want to look whether it was interrupted.
+  // plan; kGoOn - n where to go on at n, for a jump leads out of the range, or a loop has run for so long
+  // that the caller may want to look whether it was interrupted.
   int64_t run(int64_t first, int64_t last, int64_t at);
   static constexpr int64_t kMemoryGone = -1;
   static constexpr int64_t kBusy = -3;

@@ -36,7 +36,7 @@ _arenas: weakref.WeakValueDictionary[tuple[int, int], Arena] = weakref.WeakValue
 class CpuGraph(GraphImplInterface):
     """Records below autograd in the calling thread, and replays through the native engine."""
 
-    supports = frozenset({"nodes", "parallel_capture"})
+    supports = frozenset({"cond", "while_loop", "nodes", "parallel_capture"})
 
     def __init__(self, numerics: str, debug: bool) -> None:
         super().__init__(numerics, debug)
