@@ -46,6 +46,12 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "own .grad is retained.",
         "pass the tensor among the operands, without retain_grad()",
     ),
+    "branch_custom": (
+        CaptureError,
+        "The condition at {where} uses two tensors whose gradients are asked for and of which one was computed "
+        "from the other by an autograd.Function.",
+        "let the branches use one of them, or compute what they need from the other before the condition",
+    ),
     "left_body": (
         CaptureError,
         "{op} at {where} uses a tensor that a branch or loop body made and did not return: where the body "

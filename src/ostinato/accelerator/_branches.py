@@ -16,7 +16,7 @@ from ._capture import Recorder, current_recorder
 from ._program import ControlNode
 from ._scopes import Scope
 from ._source import text
-from ._tape import Edge, Tape, hooks_off
+from ._tape import Edge, Tape, hooks_off, meet_in_custom_code
 
 Grads = Sequence[torch.Tensor | None]
 
@@ -69,8 +69,8 @@ class _Branches:
                         give(place, pair[side])
         bodies = [scope.nodes for scope in scopes]
         recorder.nodes.append(ControlNode("cond", predicate.value, bodies, self._where))
-        undo.end()
         places = self._differentiable(places, results, predicate, start)
+        undo.end()
         return pytree.tree_unflatten(places, spec)
 
     # ---- results --------------------------------------------------------------
@@ -85,7 +85,8 @@ class _Branches:
                 for side in (0, 1):
                     if pair[side] is None and pair[1 - side] is not None:
                         with self._recorder.inside(scopes[side]), torch.no_grad():
-                            pair[side] = torch.zeros_like(pair[1 - side])
+                            there = pair[1 - side]
+                            pair[side] = torch.zeros(there.shape, dtype=there.dtype)
         return pairs, spec
 
     def _place(self, a: Any, b: Any) -> Any:
@@ -156,6 +157,8 @@ class _Branches:
                     raise fail("accelerator.branch_source", where=text(self._where))
                 if not self._recorder.made_in_body(tensor):
                     found[edge] = tensor
+        if meet_in_custom_code(list(found), f"{_Joined.__name__}Backward"):
+            raise fail("accelerator.branch_custom", where=text(self._where))
         for tape in self._tapes:
             for scope in tape.scopes:
                 scope.sources.clear()  # they would keep memory alive

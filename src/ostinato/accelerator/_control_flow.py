@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._higher_order_ops.scan import generic_scan
 
 from .._errors import fail
 from ._branches import join
@@ -39,6 +40,10 @@ def _unroll(operator: Any) -> Callable[..., Any]:
     return run
 
 
+def _scan(recorder: Recorder, combine: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> Any:
+    return generic_scan(combine, init, xs, additional_inputs=additional_inputs)  # type: ignore[no-untyped-call]
+
+
 def _refuse_stack(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
     name = _higher_order.while_loop_stack_output.name()
     raise fail("accelerator.data_dependent_shape", op=name, where=text(user_line()))
@@ -49,9 +54,10 @@ CONTROL_FLOW: dict[Any, Callable[..., Any]] = {
     _higher_order.cond: _cond,
     _higher_order.while_loop: _while_loop,
     _higher_order.while_loop_stack_output: _refuse_stack,
+    _higher_order.scan: _scan,
     **{
         operator: _unroll(operator)
-        for name in ("scan", "map_impl", "associative_scan")
+        for name in ("map_impl", "associative_scan")
         if (operator := getattr(_higher_order, name, None)) is not None
     },
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.autograd.graph import GradientEdge
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ._scopes import Scope
 
@@ -64,19 +65,53 @@ class Tape:
         ]
         if not given:
             return (None,) * len(edges)
-        return torch.autograd.grad(
-            [r for r, _ in given],
-            [GradientEdge(node, nr) for node, nr in edges],
-            [g for _, g in given],
-            retain_graph=True,
-            create_graph=torch.is_grad_enabled(),
-            allow_unused=True,
-        )
+        with _ending_at(edges):
+            return torch.autograd.grad(
+                [r for r, _ in given],
+                [GradientEdge(node, nr) for node, nr in edges],
+                [g for _, g in given],
+                retain_graph=True,
+                create_graph=torch.is_grad_enabled(),
+                allow_unused=True,
+            )
 
 
 def _edge(tensor: torch.Tensor) -> Edge:
-    edge = torch.autograd.graph.get_gradient_edge(tensor)
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn, tensor.output_nr
+    with _disable_current_modes():  # a leaf: it is looked at for this, which shall not be recorded
+        edge = torch.autograd.graph.get_gradient_edge(tensor)
     return edge.node, edge.output_nr
+
+
+@contextlib.contextmanager
+def _ending_at(edges: Sequence[Edge]) -> Iterator[None]:
+    """Lets gradients go no further than ``edges``, though one of them may lead to another."""
+    with contextlib.ExitStack() as stack:
+        for node in {node for node, _ in edges if not hasattr(node, "variable")}:
+            hook = node.register_prehook(lambda grads: (None,) * len(grads))
+            stack.callback(hook.remove)
+        yield
+
+
+def meet_in_custom_code(edges: Sequence[Edge], harmless: str) -> bool:
+    """Whether an edge leads to another through an ``autograd.Function``, which takes no gradient for zeros.
+
+    ``harmless``: the name of the node of one that does not.
+    """
+    ends = {node for node, _ in edges}
+    for start in ends:
+        seen, pending, custom = {start}, [start], False
+        while pending:
+            node = pending.pop()
+            written = isinstance(node, torch.autograd.function.BackwardCFunction)
+            custom = custom or (written and node.name() != harmless)
+            after = {n for n, _ in node.next_functions if n is not None} - seen
+            seen |= after
+            pending += after
+        if custom and seen & ends != {start}:
+            return True
+    return False
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from .._memory import touched, touched_by_itself
-from .._program import FusedNode, Node, Program, Value, changed, leaves
+from .._program import ControlNode, FusedNode, Node, Program, Value, changed, leaves
 
 
 def inputs(node: Node | FusedNode) -> list[Value]:
@@ -59,6 +59,8 @@ def each_block(
     def call(block: Program) -> None:
         here = own[id(block.nodes)]
         elsewhere = {number for number, blocks in touching.items() if blocks > (number in here)}
+        # No pass looks into a condition: what decides must stay where it is.
+        elsewhere.update(n.predicate.storage for n in block.nodes if isinstance(n, ControlNode))
         rewrite(block, Context(program, weights, elsewhere))
 
     program.each_block(count)
