@@ -48,8 +48,8 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     ),
     "branch_custom": (
         CaptureError,
-        "The condition at {where} uses two tensors whose gradients are asked for and of which one was computed "
-        "from the other by an autograd.Function.",
+        "The condition at {where} uses two tensors whose gradients are asked for, and one was computed from "
+        "the other by an autograd.Function.",
         "let the branches use one of them, or compute what they need from the other before the condition",
     ),
     "left_body": (
