@@ -7,6 +7,7 @@
 #include "graph/convolution_step.h"
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
+#include "graph/recurrent_step.h"
 #include "graph/reduction_step.h"
 #include "graph/softmax_step.h"
 
@@ -19,10 +20,14 @@ struct Entry {
 };
 
 const std::vector<Entry> kFused = {
-    {"ostinato::linear", &linear_step},       {"ostinato::layer_norm", &norm_step},
-    {"ostinato::rms_norm", &norm_step},       {"ostinato::group_norm", &norm_step},
-    {"ostinato::softmax", &softmax_step},     {"ostinato::convolution", &convolution_step},
-    {"ostinato::reduction", &reduction_step}, {"ostinato::attention", &attention_step},
+    {"ostinato::linear", &linear_step},           {"ostinato::layer_norm", &norm_step},
+    {"ostinato::rms_norm", &norm_step},           {"ostinato::group_norm", &norm_step},
+    {"ostinato::softmax", &softmax_step},         {"ostinato::convolution", &convolution_step},
+    {"ostinato::reduction", &reduction_step},     {"ostinato::attention", &attention_step},
+    {"ostinato::linear", &linear_step},           {"ostinato::lstm", &lstm_step},
+    {"ostinato::layer_norm", &norm_step},         {"ostinato::rms_norm", &norm_step},
+    {"ostinato::group_norm", &norm_step},         {"ostinato::softmax", &softmax_step},
+    {"ostinato::convolution", &convolution_step}, {"ostinato::reduction", &reduction_step},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "kernels/norm.h"
 #include "kernels/pointwise.h"
 #include "kernels/pooling.h"
+#include "kernels/recurrent.h"
 #include "kernels/reduction.h"
 #include "kernels/softmax.h"
 
@@ -27,6 +28,7 @@ struct KernelTable {
   Reduction reduction;
   MaxPool max_pool;
   Attention attention;
+  Lstm lstm;
 };
 
 const KernelTable& kernels_baseline();

@@ -5,6 +5,7 @@
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/generic/pooling.h"
+#include "kernels/generic/recurrent.h"
 #include "kernels/generic/reduction.h"
 #include "kernels/generic/softmax.h"
 #include "kernels/table.h"
@@ -15,7 +16,7 @@ const KernelTable& kernels_baseline() {
   static const KernelTable table{
       "baseline", 16,       &pointwise_row,      &contraction,        &matmul,
       &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
-      &attention,
+      &attention, &lstm,
   };
   return table;
 }

@@ -13,6 +13,7 @@ from . import (
     _dead,
     _linear,
     _normalisation,
+    _recurrent,
     _reduction,
     _softmax,
 )
@@ -24,6 +25,7 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _convolution.apply,
     _copies.apply,
     _linear.apply,
+    _recurrent.apply,
     _normalisation.apply,
     _attention.apply,
     _softmax.apply,
