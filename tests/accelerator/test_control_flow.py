@@ -385,3 +385,14 @@ for value in (True, False):
 
 def test_captures_need_no_dynamo_and_leave_torch_as_it_was():
     subprocess.run([sys.executable, "-c", _AFTER], check=True)
+
+
+def test_every_step_of_a_graph_with_bodies_can_be_timed():
+    x, flag = torch.randn(8), torch.tensor(True)
+    graph = Graph()
+    with graph:
+        out = torch.cond(flag, lambda t: t.sin() * 2, lambda t: t.cos(), (x,))
+    times = graph._profile(2)
+    assert {record.bodies for record, _ in times} == {(), ("if",), ("else",)}
+    graph.replay()
+    assert torch.equal(out, x.sin() * 2)

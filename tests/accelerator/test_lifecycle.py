@@ -156,9 +156,9 @@ def test_nodes_print_and_stats():
     graph, _, _ = captured()
     first = graph.nodes[0]
     assert first.op == "aten.mul.Tensor"
-    assert first.inputs == ("s0:f32[4]",)
+    assert first.inputs == ("x0:f32[4]",)
     assert first.where.startswith(__file__ + ":")
-    assert str(graph).startswith("Graph(ready, 2 nodes)")
+    assert str(graph).startswith("Graph(ready, exact): 2 nodes as 2 steps")
     assert "aten.add.Tensor" in str(graph)
     assert str(Graph()) == "Graph(empty)"
     stats = graph.stats()

@@ -11,6 +11,7 @@ import torch
 
 from .._errors import fail
 from . import _streams
+from ._listing import listing
 from ._records import NodeRecord
 from ._registry import GraphImplInterface, implementation
 
@@ -216,7 +217,9 @@ class Graph:
         self._debug = True
 
     def debug_dump(self, path: str | os.PathLike[str]) -> None:
-        """Writes the graph to ``path`` in the Graphviz language."""
+        """Writes the graph to ``path``: a page for people where that ends in .html, data where it ends in
+        .json, else the Graphviz language. Other devices than the CPU write what torch writes.
+        """
         if not self._debug:
             raise fail("accelerator.debug_off")
         impl = self._captured("debug_dump")
@@ -224,10 +227,16 @@ class Graph:
             self.instantiate()
         impl.debug_dump(path)
 
+    def _profile(self, rounds: int) -> list[tuple[NodeRecord, float]]:
+        """Replays so many times, and gives the seconds of each step with the node that it does."""
+        impl = self._captured("profile")
+        nodes = self.nodes
+        return [(nodes[number], seconds) for number, seconds in impl.profile(rounds)]
+
     def __str__(self) -> str:
         if self._state in ("empty", "capturing"):
             return f"Graph({self._state})"
-        return "\n".join([f"Graph({self._state}, {len(self.nodes)} nodes)", *map(str, self.nodes)])
+        return listing(f"Graph({self._state}, {self.numerics})", self.nodes, self.stats())
 
 
 def is_capturing(stream: torch.Stream | None = None) -> bool:

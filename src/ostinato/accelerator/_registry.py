@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import torch
 
 from .._errors import fail
-from ._records import NodeRecord, to_dot
+from ._dump import rendered
+from ._records import NodeRecord
 
 # Device types that Ostinato itself brings: where their module lies.
 _BUILT_IN = {"cpu": "cpu", "cuda": "cuda", "xpu": "xpu"}
@@ -84,9 +85,13 @@ class GraphImplInterface(abc.ABC):
         return ()
 
     def debug_dump(self, path: str | os.PathLike[str]) -> None:
-        """Writes the recording to ``path`` in the Graphviz language."""
+        """Writes the recording to ``path``: a page for .html, data for .json, else Graphviz."""
         with open(path, "w", encoding="utf-8") as file:
-            file.write(to_dot(self.nodes()))
+            file.write(rendered(os.fspath(path), self.nodes(), self.numerics, self.stats()))
+
+    def profile(self, rounds: int) -> tuple[tuple[int, float], ...]:
+        """Replays that often, and gives for each step the number of its node and the seconds it took."""
+        return ()
 
     def stats(self) -> dict[str, Any]:
         """Figures about the recording."""

@@ -55,6 +55,8 @@ class Builder:
             ("fused", "packed", "kernel", "shim", "dispatcher", "python", "generator", "control"), 0
         )
         self.python_operators: dict[str, int] = {}
+        self.steps: list[tuple[int, str]] = []  # for each step in order: the number of its node, its kind
+        self._at = -1  # the number of the node that is being added
         self._calls = Calls(numerics, self._slot, self._number_slot, self._weight)
         self._slots: dict[Value, int] = {}
         self._slot_count = 0
@@ -65,11 +67,12 @@ class Builder:
 
     # ---- one node -------------------------------------------------------------
     def add(self, node: AnyNode) -> None:
-        """Appends what does ``node`` to the plan."""
+        """Appends what does ``node``, the next of the program, to the plan."""
+        self._at += 1
         if isinstance(node, FusedNode):
             self._fused(node)
         elif isinstance(node, GeneratorNode):
-            self.kinds["generator"] += 1
+            self._count("generator")
             self.plan.append_python(self._generator_step(node))
         elif isinstance(node, ConstantNode):
             target = self.tensors.bytes_of(node.storage, node.content.numel())
@@ -87,30 +90,37 @@ class Builder:
             self._recorded(node)
 
     def _condition(self, node: ControlNode) -> None:
+        number = self._at
         taken, otherwise = node.bodies
-        jump = self._jump_unless(node.predicate)
+        jump = self._jump_unless(node.predicate, number)
         self._add_all(taken)
         if otherwise:
-            end, start = self.plan.landing(), self.plan.landing()
+            end, start = self._landing(number), self._landing(number)
             self.plan.aim(jump, start)
             self._add_all(otherwise)
             jump = end
-        self.plan.aim(jump, self.plan.landing())
+        self.plan.aim(jump, self._landing(number))
 
     def _loop(self, node: ControlNode) -> None:
+        number = self._at
         test, body = node.bodies
-        start = self.plan.landing()
+        start = self._landing(number)
         self._add_all(test)
-        out = self._jump_unless(node.predicate)
+        out = self._jump_unless(node.predicate, number)
         self._add_all(body)
-        again = self.plan.landing()
+        again = self._landing(number)
         self.plan.aim(again, start)
-        self.plan.aim(out, self.plan.landing())
+        self.plan.aim(out, self._landing(number))
 
-    def _jump_unless(self, predicate: Value) -> int:
+    def _jump_unless(self, predicate: Value, number: int) -> int:
         slot = self._slot(predicate)
         self._send_values()
+        self.steps.append((number, "control"))
         return self.plan.jump_unless(slot)
+
+    def _landing(self, number: int) -> int:
+        self.steps.append((number, "control"))
+        return self.plan.landing()
 
     def _add_all(self, nodes: list[AnyNode]) -> None:
         for node in nodes:
@@ -119,7 +129,7 @@ class Builder:
     def _recorded(self, node: Node) -> None:
         if any(self._add(call, node) for call in self._calls.of_node(node)):
             return
-        self.kinds["python"] += 1
+        self._count("python")
         name = str(node.op)
         self.python_operators[name] = self.python_operators.get(name, 0) + 1
         self.plan.append_python(self.python_step(node))
@@ -151,7 +161,7 @@ class Builder:
         self._send_values()
         if not self._native.plan_add(self._number, call.kind, *call.encoded):
             return False
-        self.kinds[call.kind.partition("_")[0]] += 1
+        self._count(call.kind.partition("_")[0])
         self.plan.append_native(node, self.python_step)
         self.plan.watch_weights([s.seen for s in call.weights])
         return True
@@ -160,6 +170,10 @@ class Builder:
         if self._pending:
             self._native.plan_values(self._number, self._pending)
             self._pending = []
+
+    def _count(self, kind: str) -> None:
+        self.kinds[kind] += 1
+        self.steps.append((self._at, kind))
 
     def finish(self) -> Plan:
         """The plan, once all nodes are in."""

@@ -20,7 +20,7 @@ from .._guard import below_autograd, default_dtype
 from .._plan import Plan
 from .._process import direct_control_flow, eager_compile, module_paths
 from .._program import FusedNode, Program
-from .._records import NodeRecord, records
+from .._records import NodeRecord, Recorded
 from .._registry import GraphImplInterface
 from .._repair import repair
 from .._steps import Builder
@@ -44,7 +44,8 @@ class CpuGraph(GraphImplInterface):
         self._program: Program | None = None
         self._plan: Plan | None = None
         self._arena: Arena | None = None
-        self._records: tuple[NodeRecord, ...] = ()
+        self._recorded: Recorded | None = None
+        self._steps: list[tuple[int, str]] = []
         self._stats: dict[str, Any] = {}
         self._alone = False  # whether a replay is one call of the engine that never calls back into torch
         self._replaying = threading.Lock()
@@ -125,8 +126,9 @@ class CpuGraph(GraphImplInterface):
             "outputs": tensors.outputs,
             "fused_nodes": sum(len(n.sources) for n in program.walk() if isinstance(n, FusedNode)),
         }
-        self._records = records(program)
-        self._program = None  # its weak references would keep freed headers of storages
+        self._steps = builder.steps
+        self._recorded = Recorded(program, self.weights, builder.steps)
+        self._program = None
 
     def replay(self) -> None:
         plan = self._plan
@@ -157,7 +159,7 @@ class CpuGraph(GraphImplInterface):
         self._plan = None
         self._arena = None
         self._program = None
-        self._records = ()
+        self._recorded = None
         self._stats = {}
 
     def refresh_weights(self) -> None:
@@ -169,7 +171,15 @@ class CpuGraph(GraphImplInterface):
             self._plan.freeze()
 
     def nodes(self) -> tuple[NodeRecord, ...]:
-        return self._records
+        return () if self._recorded is None else self._recorded.records()
+
+    def profile(self, rounds: int) -> tuple[tuple[int, float], ...]:
+        self.replay()  # which raises where a step fails
+        plan = self._plan
+        assert plan is not None
+        with self._replaying, self._below, default_dtype(self._dtype):
+            seconds = plan.profile(rounds)
+        return tuple((node, each) for (node, _), each in zip(self._steps, seconds, strict=True))
 
     def stats(self) -> dict[str, Any]:
         return dict(self._stats)
