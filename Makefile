@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-replay bench-train bench-control-flow docs errors operators clean
+.PHONY: help setup demo test fuzz lint format bench bench-replay bench-train bench-control-flow docs errors operators clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -36,6 +36,12 @@ demo: setup ## deploy a real TorchScript model and run it on half a minute of sp
 
 test: setup ## run every test
 	$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+COUNT ?= 20000
+SEED ?= 0
+fuzz: setup ## random programs by the thousand, and a minute of threads (COUNT, SEED)
+	$(BIN)/python scripts/fuzz.py --count $(COUNT) --seed $(SEED)
+	$(BIN)/python -m tests.accelerator.concurrency 60
 
 lint: setup ## ruff, mypy and clang-format, all as checks
 	$(BIN)/ruff check .

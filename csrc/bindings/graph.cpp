@@ -75,8 +75,8 @@ bool plan_add(int64_t number, std::string kind, std::string name, std::string ov
     step = ostinato::packed_step(call, plan->values(), numerics);
   } else if (kind == "shim") {
     step = ostinato::shim_step(call, plan->values());
-  } else if (kind == "dispatcher") {
-    step = ostinato::dispatcher_step(std::move(call));
+  } else if (kind == "dispatcher" || kind == "dispatcher_grad") {
+    step = ostinato::dispatcher_step(std::move(call), kind == "dispatcher_grad");
   }
   if (step == nullptr) return false;
   plan->add(std::move(step));

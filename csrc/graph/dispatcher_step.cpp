@@ -8,12 +8,31 @@
 namespace ostinato {
 namespace {
 
+// Sets grad mode for the calling thread, and sets it back.
+class GradMode {
+ public:
+  explicit GradMode(bool on) : before_(aoti_torch_grad_mode_is_enabled()) {
+    if (before_ != on) aoti_torch_grad_mode_set_enabled(on);
+  }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+  ~GradMode() {
+    if (aoti_torch_grad_mode_is_enabled() != before_) aoti_torch_grad_mode_set_enabled(before_);
+  }
+
+ private:
+  bool before_;
+};
+
 class DispatcherStep final : public Step {
  public:
-  explicit DispatcherStep(Call call)
-      : call_(std::move(call)), stack_(std::max(call_.args.size(), call_.results.size())) {}
+  DispatcherStep(Call call, bool grad_mode)
+      : call_(std::move(call)),
+        grad_mode_(grad_mode),
+        stack_(std::max(call_.args.size(), call_.results.size())) {}
 
   bool run(const Values& values) override {
+    const GradMode grad_mode(grad_mode_);
     for (size_t i = 0; i < call_.args.size(); ++i) {
       if (!box(call_.args[i], values, &stack_[i])) return false;
     }
@@ -54,12 +73,15 @@ class DispatcherStep final : public Step {
   }
 
   const Call call_;
+  const bool grad_mode_;
   std::vector<StableIValue> stack_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> dispatcher_step(Call call) { return std::make_unique<DispatcherStep>(std::move(call)); }
+std::unique_ptr<Step> dispatcher_step(Call call, bool grad_mode) {
+  return std::make_unique<DispatcherStep>(std::move(call), grad_mode);
+}
 
 namespace {
 

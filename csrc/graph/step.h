@@ -36,8 +36,9 @@ struct Call {
   std::string full_name() const { return overload.empty() ? name : name + "." + overload; }
 };
 
-// A call of the dispatcher through torch's stable interface.
-std::unique_ptr<Step> dispatcher_step(Call call);
+// A call of the dispatcher through torch's stable interface, with grad mode on or off: it leaves a few
+// operators below autograd other last bits.
+std::unique_ptr<Step> dispatcher_step(Call call, bool grad_mode);
 
 // A direct call into torch's C shims; null where there is none for this operator.
 std::unique_ptr<Step> shim_step(const Call& call, const Values& values);

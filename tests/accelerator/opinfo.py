@@ -1,4 +1,4 @@
-"""Runs one OpInfo entry under exact capture and compares every replay with eager, bit for bit."""
+"""Runs one OpInfo entry under capture: exact is eager bit for bit, fast as near to float64 as eager is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 import ostinato as ost
+
+from .random_oracle import wrong
 
 SAMPLES = 8  # of one entry and dtype; the first ones cover the plain forms and most keyword arguments
 
@@ -143,3 +145,56 @@ def _check_sample(op, inputs, other, index, outcome):
         outcome.wrong.append(f"sample {index}: outputs {bad} differ; {graph}")
     else:
         outcome.equal += 1
+
+
+def check_fast(op):
+    """In fast numerics, every float32 sample that a pass rewrites; its error is held against eager's own."""
+    outcome = Outcome()
+    for index, inputs in enumerate(samples(op, torch.float32, 0)):
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            try:
+                _run(op, _clone(inputs))
+            except Exception:
+                continue
+            _check_fast_sample(op, _clone(inputs), index, outcome)
+    return outcome
+
+
+def _check_fast_sample(op, inputs, index, outcome):
+    graph = ost.accelerator.Graph(numerics="fast")
+    try:
+        with graph:
+            out = _run(op, inputs)
+    except ost.accelerator.CaptureError as error:
+        outcome.refused.setdefault(error.code, error.message)
+        return
+    if not graph.stats()["fused_nodes"]:
+        return
+    start = _clone(inputs)
+    results = []
+    for run in (graph.replay, lambda: _run(op, start), lambda: _run(op, _double(start))):
+        torch.manual_seed(7)
+        results.append(run())
+    if op.name.startswith(("empty", "new_empty")):
+        return
+    bad = [
+        i for i, three in enumerate(zip(*map(tensors, (out, *results[1:])), strict=True)) if _worse(*three)
+    ]
+    if bad:
+        outcome.wrong.append(f"sample {index}: outputs {bad} are worse than eager's; {graph}")
+    else:
+        outcome.equal += 1
+
+
+def _double(tree):
+    def double(tensor):
+        return tensor.double() if tensor.dtype is torch.float32 else tensor.clone()
+
+    return pytree.tree_map_only(torch.Tensor, double, tree)
+
+
+def _worse(got, want, truth):
+    if (got.dtype, got.shape, got.stride()) != (want.dtype, want.shape, want.stride()):
+        return True
+    return not want.is_complex() and bool(wrong(got, want, truth).any())

@@ -12,9 +12,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+import ostinato as ost
 from ostinato.accelerator import Graph
 
-from .support import assert_identical, assert_replays_like_eager, capture
+from .support import assert_identical, assert_replays_like_eager, capture, tensors
 
 F = torch.nn.functional
 
@@ -198,7 +199,46 @@ def test_dynamo_is_not_loaded_and_may_be_loaded_inside_the_capture():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN, torch.nn.Linear])
+@pytest.mark.parametrize("inside", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_the_grad_mode_of_a_replay_does_not_matter(kind, inside):
+    """oneDNN's LSTM has other last bits where a backward may follow."""
+    torch.manual_seed(0)
+    layer, x = kind(4, 4), torch.randn(3, 1, 4)
+    with inside():
+        want = layer(x)
+        graph, out = capture(lambda: layer(x))
+    for around in (torch.no_grad, torch.enable_grad):
+        with around():
+            graph.replay()
+        assert_identical(tensors(out), tensors(want))
+        for tensor in tensors(out):
+            tensor.detach().zero_()
+
+
 # ---- threads ------------------------------------------------------------------
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_replay_on_other_threads_than_the_capture_is_eager_on_those(first):
+    before = torch.get_num_threads()
+    torch.manual_seed(0)
+    x, image, wide = torch.randn(5, 4), torch.randn(1, 3, 9, 9), torch.randn(300, 300)
+    weights = [torch.nn.Parameter(torch.randn(s)) for s in ((33, 4), (33, 33), (8, 3, 3, 3))]
+
+    def program():
+        hidden = F.linear(F.linear(x, weights[0]), weights[1])
+        return hidden, F.conv2d(image, weights[2], stride=2), wide.sum(), wide @ wide, wide.softmax(1)
+
+    try:
+        torch.set_num_threads(first)
+        graph, out = capture(program)
+        for threads in (3 - first, first):
+            torch.set_num_threads(threads)
+            graph.replay()
+            assert_identical(out, program())
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bit_equal_on_as_many_threads(threads):
     before = torch.get_num_threads()
@@ -212,3 +252,24 @@ def test_bit_equal_on_as_many_threads(threads):
         assert_replays_like_eager(program, [x, w], torch.Tensor.normal_)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.narrow(-1, 0, 1),
+        lambda x: x.chunk(2)[1],
+        lambda x: x.split(1)[0],
+        lambda x: x.movedim(0, 1),
+    ],
+)
+def test_views_alone_in_inference_mode(view):
+    x = torch.randn(3, 4)
+    graph = ost.accelerator.Graph()
+    with torch.inference_mode(), pytest.warns(UserWarning, match="recorded nothing"), graph:
+        y = view(x)
+    graph.replay()
+    x.fill_(3)
+    assert torch.equal(y, view(x))
+    y.add_(1)
+    assert torch.equal(view(x), y)

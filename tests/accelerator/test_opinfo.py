@@ -32,6 +32,14 @@ def test_opinfo(case, capfd):
     assert "was resized since" not in capfd.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_opinfo_fast():
+    """One test for all: where no pass has a part, fast numerics does what exact does."""
+    outcomes = {_identity((op, torch.float32)): opinfo.check_fast(op) for op in opinfo.entries(torch.float32)}
+    assert {name: outcome.wrong[0] for name, outcome in outcomes.items() if outcome.wrong} == {}
+    assert sum(outcome.equal for outcome in outcomes.values()) >= 200
+
+
 def test_opinfo_totals(capsys):
     """The promise of the project: how many entries are equal, and how many without a Python step."""
     if len(_outcomes) < len(CASES):

@@ -21,6 +21,27 @@ def operators(graph):
     return [node.op for node in graph.nodes]
 
 
+NO_DIMENSIONS = {
+    "rms": lambda x: x * torch.rsqrt(x.pow(2).mean(0, keepdim=True) + 1e-5),
+    "square and mean": lambda x: x.square().mean(-1, keepdim=True),
+    "sum": lambda x: x.sum(0) + x.mean(),
+    "softmax": lambda x: x.softmax(0) + x.log_softmax(-1),
+    "softmax by hand": lambda x: (x - x.amax(0, keepdim=True)).exp() / x.exp().sum(0),
+    "centred": lambda x: (x - x.mean(0, keepdim=True)) / (x.var(0, correction=0) + 1e-5).sqrt(),
+    "joined": lambda x: torch.stack([x, x * 2]).sum(),
+    "pointwise": lambda x: (x.clone() * 2 + 1).tanh() * x.sigmoid(),
+}
+
+
+@pytest.mark.parametrize("name", NO_DIMENSIONS)
+def test_tensors_without_dimensions(name):
+    x = torch.tensor(0.7)
+    graph, out = captured(lambda: NO_DIMENSIONS[name](x))
+    x.fill_(-1.3)
+    graph.replay()
+    torch.testing.assert_close(out, NO_DIMENSIONS[name](x), rtol=1e-6, atol=1e-6)
+
+
 def test_a_result_that_nobody_reads_is_not_computed():
     x = torch.randn(8)
 

@@ -162,6 +162,13 @@ def _no_dimensions(x):
     return s, s * 2, x.mean() + x, x[0, 0].clone().add_(1), x.max(), s.expand(3), s.view(1, 1)
 
 
+def _numbers_in_place(x):
+    y, z, long = x.clone(), x * 2, x.repeat(20, 9)
+    y.pow_(2)
+    z.lerp_(x, 0.3)
+    return y, z, long.pow_(2), x.abs().pow_(0.5), x.double().float_power_(3)
+
+
 def _several_outputs(x):
     return {
         "split": x.split(2, 1),

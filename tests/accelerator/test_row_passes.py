@@ -86,6 +86,19 @@ def test_what_does_not():
     assert "layer_norm" not in replayed(lambda: F.layer_norm(columns.t(), (32,)), columns)
 
 
+@pytest.mark.parametrize("width", [3, 5, 16, 33, 100])
+def test_rows_of_equal_numbers_have_no_spread(width):
+    """A mean that is off by a rounding error would come out a thousand times larger."""
+    x = (3 * torch.randn(200, 1)).expand(200, width).contiguous()
+    with torch.no_grad():
+        graph = ost.accelerator.Graph(numerics="fast")
+        with graph:
+            out = F.layer_norm(x, (width,))
+    graph.replay()
+    assert graph.stats()["steps"]["fused"] == 1
+    assert not out.any()
+
+
 def test_statistics_are_written_where_they_are_read():
     x = torch.randn(4, 32)
     image = torch.randn(2, 8, 5, 5)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
+import pytest
 import torch
 
 import ostinato as ost
@@ -113,3 +116,75 @@ def test_replay_in_two_threads_is_refused_or_in_turn():
         thread.join()
     assert set(errors) <= {"accelerator.replayed_elsewhere"}
     assert torch.equal(y, want)
+
+
+def test_threads_that_replay_their_own_graphs_of_one_module():
+    """For a minute: `make fuzz`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.accelerator.concurrency", "3"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_second_thread_is_refused_while_the_first_is_inside_a_replay():
+    """Refused with the error that says so, whether the plan is all native or not, and right afterwards."""
+    x = torch.randn(1 << 20)
+    for numerics in ("exact", "fast"):
+        graph = Graph(numerics=numerics)
+        with graph:
+            y = x.sort().values.cumsum(0)
+        first = threading.Thread(target=graph.replay)
+        errors = []
+        first.start()
+        while first.is_alive():
+            try:
+                graph.replay()
+            except ReplayError as error:
+                errors.append(error.code)
+        first.join()
+        assert set(errors) == {"accelerator.replayed_elsewhere"}
+        graph.replay()
+        assert torch.equal(y, x.sort().values.cumsum(0))
+
+
+FORKED = """
+import os, sys, torch, ostinato as ost
+torch.set_num_threads(2)
+linear = torch.nn.Linear(300, 300)
+x, wide = torch.randn(300, 300), torch.randn(400_000)
+graph = ost.accelerator.Graph(numerics=sys.argv[1])
+with torch.no_grad(), graph:
+    out = linear(x).softmax(-1), wide.sin() * wide + 1, wide.view(400, 1000).sum(1)
+graph.replay()  # torch's threads exist from here on
+want = [t.clone() for t in out]
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        for t in out:
+            t.zero_()
+        graph.replay()
+        return all(torch.allclose(t, w, rtol=1e-4, atol=1e-5) for t, w in zip(out, want))
+
+if sys.argv[2] == "fork":
+    child = os.fork()
+    if child == 0:
+        torch.set_num_threads(1)  # as a loader's worker does: torch's own threads are not there in a child
+        os._exit(0 if Data()[0] else 3)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+loader = torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="fork")
+sys.exit(0 if all(bool(item) for item in loader) else 3)
+"""
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+@pytest.mark.parametrize("how", ["fork", "loader"])
+def test_a_forked_child_replays_and_does_not_hang(numerics, how):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, numerics, how], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

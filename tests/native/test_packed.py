@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
@@ -51,6 +52,18 @@ def test_convolutions(case, numerics):
     else:
         wide = convolve(x.double(), w.double(), None if b is None else b.double(), stride, padding, dilation)
         torch.testing.assert_close(out.double(), wide, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 64])
+@pytest.mark.parametrize("n", [1, 3])
+def test_zeros_keep_the_sign_that_torch_gives_them(n, k):
+    x, w, b = torch.full((n, k), -0.0), torch.rand(7, k), torch.full((7,), -0.0)
+    for bias in (None, b):
+        graph, out = capture(lambda bias=bias: F.linear(x, w, bias), (w,), "exact")
+        graph.replay()
+        want = F.linear(x, w, bias)
+        assert torch.equal(out, want)
+        assert torch.equal(out.signbit(), want.signbit())
 
 
 @settings(max_examples=40, deadline=None)

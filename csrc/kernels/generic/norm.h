@@ -15,11 +15,18 @@ inline double sum_of(const float* x, int64_t width, float factor) {
       [x, f](int64_t i, int64_t count) { return load_part(x + i, count) * f; });
 }
 
+// As a distance from the first number: so a row of equal numbers has that very number for its mean, and no
+// rounding error that a tiny variance would then blow up.
 inline float mean_of(const float* x, int64_t width) {
-  const double sum = sum_of(x, width, 1.0f);
-  if (std::isfinite(sum)) return static_cast<float>(sum / static_cast<double>(width));
+  if (width == 0) return 0.0f;
+  const float first = x[0];
+  const Vector f = broadcast(first);
+  const double sum = sum_row(
+      width, [x, f](int64_t i) { return load(x + i) - f; },
+      [x, f, first](int64_t i, int64_t count) { return load_part(x + i, count, first) - f; });
+  if (std::isfinite(sum)) return static_cast<float>(first + sum / static_cast<double>(width));
   return static_cast<float>(
-      sum_of(x, width, 1.0f / static_cast<float>(width)));  // the sum alone may overflow
+      sum_of(x, width, 1.0f / static_cast<float>(width)));  // a difference or the sum may overflow
 }
 
 // The mean of the squared distances from `centre`.

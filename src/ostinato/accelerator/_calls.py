@@ -68,7 +68,8 @@ class Calls:
             for index, form in enumerate(candidates):
                 weights = self._weights_of(form) if kind == self._packed else []
                 if self._may(kind, form, weights) and (code := encode(index)) is not None:
-                    yield NativeCall(kind, code, weights)
+                    name = "dispatcher_grad" if kind == "dispatcher" and node.grad else kind
+                    yield NativeCall(name, code, weights)
 
     def of_fused(self, node: FusedNode, weights: list[Storage]) -> NativeCall:
         """For what a pass has chosen."""

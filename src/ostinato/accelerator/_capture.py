@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -120,6 +121,7 @@ class Recorder:
                     written=written_numbers,
                     where=where,
                     random=random,
+                    grad=torch.is_grad_enabled(),
                 )
             )
         return out
@@ -270,6 +272,19 @@ class Recorder:
         self.random.put_back()
 
 
+@functools.cache
+def _makes_views(op: OpOverload) -> bool:
+    """Whether torch, above the mode, makes the results views of the argument: ``narrow``, ``chunk``."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "ADInplaceOrView"))
+
+
+def _without_view(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as no view of anything, so that it can be made one."""
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).add(torch._C.DispatchKey.Python)
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        return torch.ops.aten.alias.default(tensor)  # type: ignore[no-any-return]
+
+
 class CaptureMode(TorchDispatchMode):
     """Hands every operator below autograd to a Recorder."""
 
@@ -295,7 +310,8 @@ class CaptureMode(TorchDispatchMode):
             # Not func.decompose(), which may be Python's version with other last bits; and views are made as
             # in eager, for `matmul` asks whether they require a gradient.
             with self, torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.ADInplaceOrView, False):
-                return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
+                out = func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
+            return map_tensors(out, _without_view) if _makes_views(func) else out
         # A legacy constructor comes here with the function mode on, which watches the user and not us.
         with torch._C.DisableTorchFunction():
             return self.recorder.call(func, args, kwargs or {})

@@ -83,7 +83,7 @@ def out_form(op: OpOverload) -> OpOverload | None:
 def tensor_form(op: OpOverload) -> OpOverload | None:
     """The overload that takes a tensor where ``op`` takes one Scalar: ``eq.Tensor`` for ``eq.Scalar``."""
     wanted = [(n, t.replace("number", "Tensor")) for n, t in _shape_of(op._schema.arguments)]
-    if wanted == _shape_of(op._schema.arguments) or op._schema.name in _NUMBER_MATTERS:
+    if wanted == _shape_of(op._schema.arguments) or op._schema.name.removesuffix("_") in _NUMBER_MATTERS:
         return None
     packet = getattr(getattr(torch.ops, op.namespace), op._schema.name.split("::")[1])
     for name in packet.overloads():

@@ -28,6 +28,20 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(now)
 
 
+@contextlib.contextmanager
+def grad_mode(on: bool) -> Iterator[None]:
+    """Grad mode as it was at the capture: oneDNN's recurrent layers compute other last bits without it."""
+    now = torch.is_grad_enabled()
+    if now is on:
+        yield
+        return
+    torch._C._set_grad_enabled(on)
+    try:
+        yield
+    finally:
+        torch._C._set_grad_enabled(now)
+
+
 def below_autograd() -> Any:
     """A context in which operators run as they did below a capture's recorder."""
     return torch._C._ExcludeDispatchKeyGuard(_EXCLUDED)

@@ -66,6 +66,7 @@ class Node:
     written: frozenset[int]  # storages that it changes
     where: tuple[str, int]  # file and line of the user's code
     random: bool = False
+    grad: bool = False  # whether grad mode was on: below autograd too a few operators ask for it
 
 
 @dataclasses.dataclass(slots=True)

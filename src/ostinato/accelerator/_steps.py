@@ -8,6 +8,7 @@ from .. import _native
 from .._errors import fail
 from ._calls import Calls, NativeCall
 from ._forms import Form
+from ._guard import grad_mode
 from ._plan import Plan, Step
 from ._program import (
     AnyNode,
@@ -240,7 +241,8 @@ class Builder:
 
         def step() -> None:
             try:
-                results = leaves(op(*args, **kwargs))
+                with grad_mode(node.grad):
+                    results = leaves(op(*args, **kwargs))
             except Exception as error:
                 where = text(node.where)
                 raise fail("accelerator.step_failed", op=op, where=where, reason=error) from error

@@ -92,7 +92,7 @@ def _dims_of_mean(chain: _Chain, x: Value) -> int:
     square = chain.last.outputs
     node = chain.follow(_aten.mean.dim)
     given = {} if node is None else bind(node.op, node.args, node.kwargs)
-    if not given or given["self"] != square or not given["keepdim"] or not given["dim"]:
+    if not x.sizes or not given or given["self"] != square or not given["keepdim"] or not given["dim"]:
         return 0
     if given["dtype"] not in (None, torch.float32):
         return 0
