@@ -19,16 +19,19 @@ struct Entry {
   std::unique_ptr<Step> (*make)(const Call&, const Values&);
 };
 
+// clang-format off: one entry a line, so that a new one touches no other
 const std::vector<Entry> kFused = {
-    {"ostinato::linear", &linear_step},           {"ostinato::layer_norm", &norm_step},
-    {"ostinato::rms_norm", &norm_step},           {"ostinato::group_norm", &norm_step},
-    {"ostinato::softmax", &softmax_step},         {"ostinato::convolution", &convolution_step},
-    {"ostinato::reduction", &reduction_step},     {"ostinato::attention", &attention_step},
-    {"ostinato::linear", &linear_step},           {"ostinato::lstm", &lstm_step},
-    {"ostinato::layer_norm", &norm_step},         {"ostinato::rms_norm", &norm_step},
-    {"ostinato::group_norm", &norm_step},         {"ostinato::softmax", &softmax_step},
-    {"ostinato::convolution", &convolution_step}, {"ostinato::reduction", &reduction_step},
+    {"ostinato::attention", &attention_step},
+    {"ostinato::convolution", &convolution_step},
+    {"ostinato::group_norm", &norm_step},
+    {"ostinato::layer_norm", &norm_step},
+    {"ostinato::linear", &linear_step},
+    {"ostinato::lstm", &lstm_step},
+    {"ostinato::reduction", &reduction_step},
+    {"ostinato::rms_norm", &norm_step},
+    {"ostinato::softmax", &softmax_step},
 };
+// clang-format on
 
 }  // namespace
 

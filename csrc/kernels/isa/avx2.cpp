@@ -13,11 +13,22 @@
 namespace ostinato {
 
 const KernelTable& kernels_avx2() {
+  // clang-format off: one entry a line, as in kernels/table.h
   static const KernelTable table{
-      "avx2",     32,       &pointwise_row,      &contraction,        &matmul,
-      &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
-      &attention, &lstm,
+      "avx2",
+      32,
+      &pointwise_row,
+      &contraction,
+      &matmul,
+      &norm,
+      &softmax,
+      kConvolutionKernels,
+      &reductions::reduce,
+      &max_pool,
+      &attention,
+      &lstm,
   };
+  // clang-format on
   return table;
 }
 

@@ -13,11 +13,22 @@
 namespace ostinato {
 
 const KernelTable& kernels_avx512() {
+  // clang-format off: one entry a line, as in kernels/table.h
   static const KernelTable table{
-      "avx512",   64,       &pointwise_row,      &contraction,        &matmul,
-      &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
-      &attention, &lstm,
+      "avx512",
+      64,
+      &pointwise_row,
+      &contraction,
+      &matmul,
+      &norm,
+      &softmax,
+      kConvolutionKernels,
+      &reductions::reduce,
+      &max_pool,
+      &attention,
+      &lstm,
   };
+  // clang-format on
   return table;
 }
 

@@ -13,11 +13,22 @@
 namespace ostinato {
 
 const KernelTable& kernels_baseline() {
+  // clang-format off: one entry a line, as in kernels/table.h
   static const KernelTable table{
-      "baseline", 16,       &pointwise_row,      &contraction,        &matmul,
-      &norm,      &softmax, kConvolutionKernels, &reductions::reduce, &max_pool,
-      &attention, &lstm,
+      "baseline",
+      16,
+      &pointwise_row,
+      &contraction,
+      &matmul,
+      &norm,
+      &softmax,
+      kConvolutionKernels,
+      &reductions::reduce,
+      &max_pool,
+      &attention,
+      &lstm,
   };
+  // clang-format on
   return table;
 }
 
