@@ -151,7 +151,7 @@ def test_a_second_thread_is_refused_while_the_first_is_inside_a_replay():
 
 
 FORKED = """
-import os, sys, torch, ostinato as ost
+import os, sys, threading, torch, ostinato as ost
 torch.set_num_threads(2)
 linear = torch.nn.Linear(300, 300)
 x, wide = torch.randn(300, 300), torch.randn(400_000)
@@ -173,8 +173,15 @@ class Data(torch.utils.data.Dataset):
 if sys.argv[2] == "fork":
     child = os.fork()
     if child == 0:
-        torch.set_num_threads(1)  # as a loader's worker does: torch's own threads are not there in a child
-        os._exit(0 if Data()[0] else 3)
+        right = Data()[0]  # on one thread: the others did not come with the process
+        again = ost.accelerator.Graph(numerics=sys.argv[1])
+        with torch.no_grad(), again:
+            linear(x)
+        again.replay()
+        thread = threading.Thread(target=lambda: x @ x)
+        thread.start()
+        thread.join()
+        os._exit(0 if right and torch.get_num_threads() == 1 else 3)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 loader = torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="fork")
 sys.exit(0 if all(bool(item) for item in loader) else 3)

@@ -152,6 +152,18 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "Assigning to Tensor.{what} at {where} rebinds the tensor, and a graph uses tensors by address.",
         "use x.copy_(y), or assign before the capture",
     ),
+    "argument_grad": (
+        CaptureError,
+        "A graphed callable writes to an argument what autograd follows, and no gradient could flow there "
+        "through a replay.",
+        "return the new value in place of writing it, or write it under torch.no_grad()",
+    ),
+    "rebound": (
+        CaptureError,
+        "Each call of the module puts another object in the place of {name}, and a replay uses tensors by "
+        "address.",
+        "write into it in place, for example self.count.add_(1) for self.count = self.count + 1",
+    ),
     # the life cycle
     "nested": (
         CaptureError,
@@ -198,6 +210,17 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "A tensor that the graph uses has been freed, or resized to less than it had at the capture.",
         "keep the storages of parameters, buffers and inputs as they are, or capture again",
     ),
+    "overwritten": (
+        ReplayError,
+        "The backward of a graphed callable came after a later call had overwritten its activations.",
+        "run each backward before the next call, or use ost.accelerator.graphed, which makes one more graph",
+    ),
+    "replaced": (
+        ReplayError,
+        "{name} was replaced, moved to other memory or given another requires_grad after its module was "
+        "graphed.",
+        "write into it, as copy_() and load_state_dict() do, or graph the module anew",
+    ),
     "debug_off": (
         ReplayError,
         "debug_dump() was called on a graph that keeps nothing to dump.",
@@ -207,6 +230,12 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         ReplayError,
         "This graph is being replayed by another thread.",
         "a graph has one set of buffers: give each thread a graph of its own",
+    ),
+    "copied": (
+        UsageError,
+        "A Graph cannot be copied or pickled: it uses tensors by their addresses in this process.",
+        "capture again where the copy is used, or let ost.accelerator.graphed hold the graphs, whose copies "
+        "capture anew",
     ),
     # arguments
     "numerics": (
@@ -243,6 +272,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "A graphed callable got an argument of type {type}, which cannot be part of a graph's signature.",
         "pass tensors, numbers, strings, None, and lists, tuples or dicts of them",
+    ),
+    "argument_shared": (
+        UsageError,
+        "A graphed callable writes to an argument that shares memory with another one.",
+        "pass tensors with memory of their own, for example a clone()",
     ),
     "graphed_input": (
         UsageError,

@@ -233,6 +233,10 @@ class Graph:
         nodes = self.nodes
         return [(nodes[number], seconds) for number, seconds in impl.profile(rounds)]
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuses copies and pickles."""
+        raise fail("accelerator.copied")
+
     def __str__(self) -> str:
         if self._state in ("empty", "capturing"):
             return f"Graph({self._state})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -13,7 +14,9 @@ from torch.utils import _pytree as pytree
 from .._errors import fail
 from ._differentiable import DifferentiableGraph, device_of, feed
 from ._graph import Graph
+from ._holdings import Holdings
 from ._signature import flatten, of_leaf, of_modes, unflatten
+from ._writes import Writes
 
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
@@ -34,19 +37,26 @@ class _Inference:
         args, kwargs = unflatten(self._static, structure)
         self._graph = Graph(numerics=numerics, device=device_of(self._tensors))
         self._graph._treat_as_weights(buffers)
+        self._writes = Writes(self._tensors)
         with self._graph:
             self._outputs = function(*args, **kwargs)
+            self._writes.note()
 
     def __call__(self, tensors: list[torch.Tensor], copy: bool) -> Any:
         feed(self._tensors, tensors)
         self._graph.replay()
+        self._writes.hand_back(tensors)
         if not copy:
             return self._outputs
         return pytree.tree_map_only(torch.Tensor, torch.clone, self._outputs)
 
 
 class _Training:
-    """A captured call with a backward."""
+    """A captured call with a backward.
+
+    A graph has memory for the activations of one call. Where several calls come before
+    their backward there is a graph for each, up to ``limit``; the next ones run eagerly.
+    """
 
     def __init__(
         self,
@@ -55,19 +65,39 @@ class _Training:
         structure: Any,
         parameters: list[torch.Tensor],
         numerics: str,
+        limit: int,
     ) -> None:
-        tensors = [_stand_in(x) for x in leaves if isinstance(x, torch.Tensor)]
+        others = [None if isinstance(x, torch.Tensor) else x for x in leaves]
+        places = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
 
         def call(*given: torch.Tensor) -> Any:
-            supply = iter(given)
-            filled = [next(supply) if isinstance(x, torch.Tensor) else x for x in leaves]
+            filled = list(others)
+            for place, tensor in zip(places, given, strict=True):
+                filled[place] = tensor
             args, kwargs = unflatten(filled, structure)
             return function(*args, **kwargs)
 
-        self._graph = DifferentiableGraph(call, tensors, parameters, None, numerics, True)
+        self._function, self._parameters, self._numerics, self._limit = call, parameters, numerics, limit
+        self._pool: tuple[int, int] | None = None
+        self._graphs: list[DifferentiableGraph] = []
+        self._add([x for x in leaves if isinstance(x, torch.Tensor)])
+
+    def _add(self, tensors: list[torch.Tensor]) -> DifferentiableGraph:
+        static = [_stand_in(x) for x in tensors]
+        graph = DifferentiableGraph(
+            self._function, static, self._parameters, self._pool, self._numerics, allow_unused=True
+        )
+        self._pool = graph.pool
+        self._graphs.append(graph)
+        return graph
 
     def __call__(self, tensors: list[torch.Tensor], copy: bool) -> Any:
-        outputs = self._graph(*tensors)
+        graph = next((g for g in self._graphs if not g.pending), None)
+        if graph is None:
+            if len(self._graphs) == self._limit:
+                return self._function(*tensors)
+            graph = self._add(tensors)
+        outputs = graph(*tensors)
         if not copy:
             return outputs
         return pytree.tree_map_only(torch.Tensor, torch.clone, outputs)
@@ -82,10 +112,19 @@ def _sources(function: Callable[..., Any], leaves: list[Any], structure: Any) ->
     device = device_of([x for x in static if isinstance(x, torch.Tensor)])
     with Graph(keep_graph=True, device=device):
         outputs = function(*args, **kwargs)
-    results = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
-    if not results:
-        return None
-    arguments = {id(x) for x in static}
+        results = [o for o in pytree.tree_leaves(outputs) if isinstance(o, torch.Tensor) and o.requires_grad]
+        if not results:
+            return None
+        found = _leaves_behind(results, {id(x) for x in static})
+        wanted = [*found, *(x for x in static if isinstance(x, torch.Tensor) and x.requires_grad)]
+        # While version counters are as eager has them: says so where what is needed was overwritten.
+        seeds = [torch.zeros_like(o) for o in results]
+        torch.autograd.grad(results, wanted, seeds, allow_unused=True)
+    return found
+
+
+def _leaves_behind(results: list[torch.Tensor], arguments: set[int]) -> list[torch.Tensor]:
+    """The leaves of autograd's graph that ``results`` come from, beside ``arguments``."""
     found: dict[int, torch.Tensor] = {}
     pending, seen = [o.grad_fn for o in results if o.grad_fn is not None], set()
     while pending:
@@ -103,7 +142,12 @@ def _sources(function: Callable[..., Any], leaves: list[Any], structure: Any) ->
 def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
     """Memory of the graph's own that looks like ``tensor``."""
     with torch.inference_mode(False), torch.no_grad():
-        copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+        if torch._debug_has_internal_overlap(tensor):  # expanded: what is copied in needs room of its own
+            copy = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        else:
+            copy = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+            )
         copy.copy_(tensor)
     return copy.requires_grad_(tensor.requires_grad)
 
@@ -111,7 +155,9 @@ def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
 class Graphed:
     """What ``graphed`` returns; call it like the function or module that it holds.
 
-    ``graphs`` is the number of graphs held; ``clear()`` drops them.
+    ``graphs`` is the number of graphs held; ``clear()`` drops them. A copy, and what a
+    pickle makes, holds no graphs and captures anew; a function decorated in its module is
+    pickled by its name.
     """
 
     def __init__(
@@ -125,7 +171,8 @@ class Graphed:
         self._numerics = numerics
         self._max_graphs = max_graphs
         self._copy_outputs = copy_outputs
-        self._captured: collections.OrderedDict[Any, _Inference | _Training] = collections.OrderedDict()
+        self._captured: collections.OrderedDict[Any, tuple[Holdings, _Inference | _Training]]
+        self._captured = collections.OrderedDict()
         if self._module is None:
             functools.update_wrapper(self, function)
 
@@ -137,27 +184,50 @@ class Graphed:
             of_modes(leaves),
             tuple(m.training for m in self._modules),
         )
-        call = self._captured.get(key)
-        if call is None:
-            call = self._captured[key] = self._capture(leaves, structure)
+        entry = self._captured.get(key)
+        if entry is None or entry[0].changed():
+            entry = self._captured[key] = self._capture(leaves, structure)
             while len(self._captured) > self._max_graphs:
                 self._captured.popitem(last=False)
         else:
             self._captured.move_to_end(key)
-        return call([x for x in leaves if isinstance(x, torch.Tensor)], self._copy_outputs)
+        return entry[1]([x for x in leaves if isinstance(x, torch.Tensor)], self._copy_outputs)
 
-    def _capture(self, leaves: list[Any], structure: Any) -> _Inference | _Training:
+    def _capture(self, leaves: list[Any], structure: Any) -> tuple[Holdings, _Inference | _Training]:
+        modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
+        if self._module is not None:
+            modules.append(self._module)
+        for _ in range(2):  # a first call may fill what the module keeps for later ones
+            holdings = Holdings(modules)
+            call = self._capture_once(leaves, structure, modules)
+            changed = holdings.changed()
+            if changed is None:
+                return holdings, call
+        raise fail("accelerator.rebound", name=changed)
+
+    def _capture_once(
+        self, leaves: list[Any], structure: Any, modules: list[torch.nn.Module]
+    ) -> _Inference | _Training:
         if torch.is_grad_enabled():
             sources = _sources(self._function, leaves, structure)
             if sources is not None:
-                return _Training(self._function, leaves, structure, sources, self._numerics)
-        buffers = [b for m in self._held(leaves) for b in m.buffers()]
+                limit = self._max_graphs
+                return _Training(self._function, leaves, structure, sources, self._numerics, limit)
+        buffers = [b for m in modules for b in m.buffers()]
         return _Inference(self._function, leaves, structure, buffers, self._numerics)
 
-    def _held(self, leaves: list[Any]) -> list[torch.nn.Module]:
-        """The modules that the call runs: the one that is graphed, and those among the arguments."""
-        modules = [x for x in leaves if isinstance(x, torch.nn.Module)]
-        return modules if self._module is None else [*modules, self._module]
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_captured": collections.OrderedDict()}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__dict__["__qualname__"] if self._is_global() else super().__reduce_ex__(protocol)
+
+    def _is_global(self) -> bool:
+        """Whether a module has this by the name of its function: the decorator's case."""
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__dict__.get("__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        return found is self
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Binds like a function, so that a method can be graphed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._differentiable import DifferentiableGraph, device_of
+from ._differentiable import DifferentiableGraph, device_of, without_autocast
+from ._holdings import Holdings
 from ._registry import implementation
 
 
@@ -71,31 +74,63 @@ def _make_one(
         return target(*pytree.tree_unflatten(list(tensors), structure))
 
     for _ in range(warmups):
-        outputs = [
-            o for o in pytree.tree_leaves(call(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad
-        ]
-        sources = [t for t in (*leaves, *parameters) if t.requires_grad]
-        if outputs and sources:
-            torch.autograd.grad(
-                outputs, sources, [torch.zeros_like(o) for o in outputs], allow_unused=allow_unused
-            )
+        _warm_up(call, leaves, [t for t in (*leaves, *parameters) if t.requires_grad], allow_unused)
+    holdings = Holdings([] if module is None else [module])
     graph = DifferentiableGraph(call, leaves, parameters, pool, "exact", allow_unused)
+    if changed := holdings.changed():
+        raise fail("accelerator.rebound", name=changed)
 
-    def replay(*given: Any) -> Any:
-        tensors, got = pytree.tree_flatten(given)
+    def replay(*given: Any, **named: Any) -> Any:
+        tensors, got = pytree.tree_flatten(_by_position(target, given, named) if named else given)
         if got != structure:
             hint = "call it with arguments of the structure it was made with"
             raise fail("accelerator.graphed_grad", what="differ in structure from these", hint=hint)
+        if changed := holdings.changed():
+            raise fail("accelerator.replaced", name=changed)
         return graph(*tensors)
 
-    return replay if module is None else _replace_forward(module, replay)
-
-
-def _replace_forward(module: torch.nn.Module, replay: Callable[..., Any]) -> torch.nn.Module:
-    eager, training = module.forward, module.training
-
-    def forward(*args: Any) -> Any:
-        return replay(*args) if module.training is training else eager(*args)
-
-    module.forward = forward  # type: ignore[method-assign]
+    if module is None:
+        return replay
+    module.forward = _Forward(module, replay)  # type: ignore[assignment]
     return module
+
+
+def _warm_up(call: Callable[..., Any], leaves: list[Any], sources: list[Any], allow_unused: bool) -> None:
+    outputs = [
+        o for o in pytree.tree_leaves(call(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad
+    ]
+    if outputs and sources:
+        with without_autocast(outputs[0].device.type):
+            seeds = [torch.zeros_like(o) for o in outputs]
+            torch.autograd.grad(outputs, sources, seeds, allow_unused=allow_unused)
+
+
+def _by_position(target: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call in the places that the samples have; what can only be named comes last."""
+    bound = inspect.signature(target).bind(*given, **named)
+    return (*bound.args, bound.kwargs) if bound.kwargs else bound.args
+
+
+class _Forward:
+    """The ``forward`` of a graphed module: replays while all training flags are what they were.
+
+    A copy of the module, and what a pickle of it makes, gets the ``forward`` of before: the graphs
+    compute with the parameters of the module that they were captured from.
+    """
+
+    def __init__(self, module: torch.nn.Module, replay: Callable[..., Any]) -> None:
+        self._eager, self._replay = module.forward, replay
+        self._modules = list(module.modules())
+        self._flags = [m.training for m in self._modules]
+        functools.update_wrapper(self, self._eager)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        same = [m.training for m in self._modules] == self._flags
+        return (self._replay if same else self._eager)(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _itself, (self._eager,)
+
+
+def _itself(forward: Any) -> Any:
+    return forward

@@ -72,6 +72,11 @@ class Plan:
     def append_python(self, step: Step) -> None:
         self._segments.append(step)
 
+    def look_first(self) -> None:
+        """Lets the engine look for memory that is gone before a first step of Python's touches it."""
+        if self._segments and not isinstance(self._segments[0], tuple):
+            self._segments.insert(0, (0, 0))
+
     def watch_weights(self, weights: list[torch.Tensor | None]) -> None:
         """Packs these anew when their version counter has moved. Inference tensors have none."""
         for weight in weights:
@@ -178,4 +183,5 @@ class Plan:
         return None
 
     def __del__(self) -> None:
-        self._free(self._number)
+        if hasattr(self, "_free"):  # else its making has failed
+            self._free(self._number)

@@ -133,6 +133,10 @@ class Builder:
         self._count("python")
         name = str(node.op)
         self.python_operators[name] = self.python_operators.get(name, 0) + 1
+        for value in leaves([node.args, list(node.kwargs.values()), node.outputs], Value):
+            if self.tensors.outside(value):
+                self._slot(value)  # so that the engine watches its memory
+        self._send_values()
         self.plan.append_python(self.python_step(node))
 
     def _fused(self, node: FusedNode) -> None:
@@ -178,10 +182,10 @@ class Builder:
 
     def finish(self) -> Plan:
         """The plan, once all nodes are in."""
-        storages = self.program.storages
-        outside = [slot for value, slot in self._slots.items() if storages[value.storage].external]
+        outside = [slot for value, slot in self._slots.items() if self.tensors.outside(value)]
         self._native.plan_watch(self._number, outside)
         self.plan.changes(self.program.written_before())
+        self.plan.look_first()
         return self.plan
 
     @property

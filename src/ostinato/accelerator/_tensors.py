@@ -42,12 +42,17 @@ class Tensors:
         offsets, self.pool_bytes = _memory.plan_offsets(inside, spans)
         memory = arena.of_size(self.pool_bytes)
         self._memory.update((number, (memory, offset)) for number, offset in offsets.items())
+        self._inside = frozenset(offsets)
 
     def __getitem__(self, value: Value) -> torch.Tensor:
         tensor = self._made.get(value)
         if tensor is None:
             tensor = self._made[value] = self._make(value)
         return tensor
+
+    def outside(self, value: Value) -> bool:
+        """Whether the memory is not the arena's: others may hold it, and move it or give it back."""
+        return value.storage not in self._inside
 
     def bytes_of(self, number: int, nbytes: int) -> torch.Tensor:
         memory, offset = self._memory[number]

@@ -16,6 +16,7 @@ from .. import _passes
 from .._capture import CaptureMode, Recorder
 from .._control_flow import CONTROL_FLOW
 from .._expand import expand
+from .._forks import follow_forks
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
 from .._process import direct_control_flow, eager_compile, module_paths
@@ -53,6 +54,7 @@ class CpuGraph(GraphImplInterface):
 
     # ---- capture --------------------------------------------------------------
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
+        follow_forks()
         self._pool = pool
         torch.clear_autocast_cache()  # a cast made before would not be part of the recording
         self._watch = WatchMode(CONTROL_FLOW)
