@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/attention_step.h"
+#include "graph/chain_step.h"
 #include "graph/convolution_step.h"
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
@@ -22,6 +23,7 @@ struct Entry {
 // clang-format off: one entry a line, so that a new one touches no other
 const std::vector<Entry> kFused = {
     {"ostinato::attention", &attention_step},
+    {"ostinato::chain", &chain_step},
     {"ostinato::convolution", &convolution_step},
     {"ostinato::group_norm", &norm_step},
     {"ostinato::layer_norm", &norm_step},

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/chain.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/matmul.h"
@@ -29,6 +30,9 @@ struct KernelTable {
   MaxPool max_pool;
   Attention attention;
   Lstm lstm;
+  Chain chain;
+  ChainLoad chain_load;
+  ChainStore chain_store;
 };
 
 const KernelTable& kernels_baseline();

@@ -201,8 +201,9 @@ def _gates(w, x, h, inputs, hidden):
 def attention(w):
     batch, heads, width = w.choose([1, 2]), w.choose([1, 2, 4]), w.choose([4, 8, 5, 16])
     q_rows, k_rows = w.choose([1, 3, 8]), w.choose([3, 8, 1])
-    q = w.tensor((batch, heads, q_rows, width))
-    k, v = (w.tensor((batch, heads, k_rows, width)) for _ in "kv")
+    # No special numbers: of a NaN torch's own kernel makes 0 or NaN, depending on the number of keys.
+    q = w.tensor((batch, heads, q_rows, width), special=False)
+    k, v = (w.tensor((batch, heads, k_rows, width), special=False) for _ in "kv")
     if w.chance(20):  # a cache of keys, written in place
         w.change(f"{k}[:, :, {k_rows - 1}:].copy_({q}[:, :, :1])")
     mask = w.tensor((q_rows, k_rows)) if w.chance(40) else None

@@ -95,7 +95,7 @@ class Writer:
     def tensor(self, shape, **how):
         """A tensor from before the capture, which each replay finds changed."""
         how = {"seed": len(self.setup), **how}
-        if self.special and self.chance(30):
+        if self.special and "special" not in how and self.chance(30):
             how["special"] = True
         return self.given(f"values(real, {tuple(shape)}, {', '.join(f'{k}={v!r}' for k, v in how.items())})")
 

@@ -1,23 +1,10 @@
 #pragma once
 
-#include "kernels/generic/exponential.h"
+#include "kernels/generic/math.h"
 #include "kernels/recurrent.h"
 
 namespace ostinato {
 namespace {
-
-// Both are quotients of exp(-|x|), which cannot overflow. A NaN stays.
-inline Vector sigmoid(Vector x) {
-  const Vector e = exp_nonpositive(x < 0.0f ? x : -x);
-  return (x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e);
-}
-
-inline Vector hyperbolic_tangent(Vector x) {
-  const Vector magnitude = x < 0.0f ? -x : x;
-  const Vector e = exp_nonpositive(-2.0f * magnitude);
-  const Vector result = (1.0f - e) / (1.0f + e);
-  return x < 0.0f ? -result : result;
-}
 
 // `count` units from `at` on: a whole vector of them, or the rest of a row.
 template <typename Load, typename Store>
@@ -25,11 +12,11 @@ inline void lstm_units(const float* gates, const float* c, float* c_out, float* 
                        const Load& load_units, const Store& store_units) {
   const Vector i = sigmoid(load_units(gates));
   const Vector f = sigmoid(load_units(gates + hidden));
-  const Vector g = hyperbolic_tangent(load_units(gates + 2 * hidden));
+  const Vector g = tanh(load_units(gates + 2 * hidden));
   const Vector o = sigmoid(load_units(gates + 3 * hidden));
   const Vector state = fused(f, load_units(c), i * g);
   store_units(c_out, state);
-  store_units(h_out, o * hyperbolic_tangent(state));
+  store_units(h_out, o * tanh(state));
 }
 
 void lstm(const LstmArgs& args) {

@@ -1,4 +1,6 @@
 #include "kernels/generic/attention.h"
+#include "kernels/generic/chain.h"
+#include "kernels/generic/chain_move.h"
 #include "kernels/generic/contraction.h"
 #include "kernels/generic/convolution_kernels.h"
 #include "kernels/generic/matmul.h"
@@ -27,6 +29,9 @@ const KernelTable& kernels_avx512() {
       &max_pool,
       &attention,
       &lstm,
+      &chain,
+      &chain_load,
+      &chain_store,
   };
   // clang-format on
   return table;

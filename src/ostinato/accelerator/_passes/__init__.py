@@ -13,6 +13,7 @@ from . import (
     _dead,
     _linear,
     _normalisation,
+    _pointwise,
     _recurrent,
     _reduction,
     _softmax,
@@ -30,6 +31,7 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _attention.apply,
     _softmax.apply,
     _reduction.apply,
+    _pointwise.apply,
 )
 
 
