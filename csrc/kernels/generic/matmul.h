@@ -47,8 +47,10 @@ inline void block(const MatmulArgs& args, const float* a, int64_t row, int64_t r
     const bool goes_on = k > 0;
     float* out = args.out + row * args.out_row + n;
     const float* start = args.start == nullptr ? nullptr : args.start + row * args.start_row + n;
+    const float* b = args.packed + n / kPanel * args.panel_stride + k * kPanel;
     Tile tile{a,
-              args.packed + n / kPanel * args.panel_stride + k * kPanel,
+              b,
+              b + panels * args.panel_stride,
               args.panel_stride,
               depth,
               goes_on ? out : start,
@@ -62,6 +64,7 @@ inline void block(const MatmulArgs& args, const float* a, int64_t row, int64_t r
       const int64_t height = parts(rest, t);
       kTiles.of[height - 1](panels, tile);
       tile.a += height * kTileStride;
+      tile.next = b;
       if (tile.start != nullptr) tile.start += height * tile.start_row;
       tile.out += height * args.out_row;
       rest -= height;

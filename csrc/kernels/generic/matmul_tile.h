@@ -44,9 +44,12 @@ constexpr int kTileRows = tallest();
 constexpr int64_t kDepth = 256;  // so much of k at a time: the panels of a tile stay in the cache
 constexpr int64_t kTileStride = kDepth + 16;  // from row to row of `a`: not all in the same set of the cache
 
+constexpr int kSecondCache = 2;  // of __builtin_prefetch
+
 struct Tile {
-  const float* a;  // rows of kTileStride
-  const float* b;  // the first panel
+  const float* a;     // rows of kTileStride
+  const float* b;     // the first panel
+  const float* next;  // panels that will be read soon: brought nearer meanwhile
   int64_t panel_stride;
   int64_t depth;
   const float* start;  // null for zeros
@@ -103,13 +106,16 @@ inline void full_tile(const Tile& t) {
       sums[r][v] = t.start == nullptr ? Vector{} : load(t.start + r * t.start_row + v * kVectorFloats);
     }
   }
-  const float *a = t.a, *b = t.b;
+  const float *a = t.a, *b = t.b, *next = t.next;
   const int64_t panel_stride = t.panel_stride;
 #pragma GCC unroll 4
   for (int64_t k = t.depth; k > 0; --k) {
     multiply_add<R, V>(a, b, panel_stride, sums);
+#pragma GCC unroll 32
+    for (int p = 0; p < P; ++p) __builtin_prefetch(next + p * panel_stride, 0, kSecondCache);
     a += 1;
     b += kPanel;
+    next += kPanel;
   }
 #pragma GCC unroll 32
   for (int r = 0; r < R; ++r) {
