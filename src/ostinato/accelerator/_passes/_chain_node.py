@@ -79,7 +79,7 @@ def pointwise(node: Node) -> Pointwise | None:
     target = loop.access(out, out.sizes)
     assert target is not None
     floats = all(v.dtype is torch.float32 for v in (*arguments.values(), out) if isinstance(v, Value))
-    native = floats and name in _NATIVE
+    native = floats and name in _NATIVE and "Scalar" not in node.op._overloadname
     return Pointwise(node, _entry(name, out), accesses, target, loop.sizes, name in COPIES, native)
 
 

@@ -8,6 +8,9 @@ reads, and is no member.
 
 from __future__ import annotations
 
+import functools
+import math
+
 from .._memory import touched
 from .._program import AnyNode, Node, Program, changed
 from ._chain import Chain
@@ -16,6 +19,8 @@ from ._context import Context, Edit, Uses
 
 # A chain that found no member in so many nodes finds none: what it reads would have to live on.
 _REACH = 64
+# Loops of so few elements take less time than the call of one more step.
+_SHORT = 256
 
 
 def apply(program: Program, context: Context) -> None:
@@ -29,10 +34,15 @@ def apply(program: Program, context: Context) -> None:
         members = set(chain.members)
         if not _pays(chain):
             continue
-        fused = chain.fused(lambda number, own=members: not uses.private(number, own))  # type: ignore[misc]
+        fused = chain.fused(functools.partial(_seen_after, max(members), uses, context))
         if fused is not None and fused.outputs:
             edit.replace(members, fused, max(members))
     edit.apply()
+
+
+def _seen_after(index: int, uses: Uses, context: Context, storage: int) -> bool:
+    """Whether anybody looks at the storage after node ``index``."""
+    return context.held(storage) or uses.touching(storage)[-1] > index
 
 
 def _pays(chain: Chain) -> bool:
@@ -68,7 +78,7 @@ class _Scan:
         if member is not None and chosen is None:
             alone = Chain(member.sizes).joined(index, member)
             if alone is not None:
-                self._put(alone)
+                self._put(self._beside(alone))
 
     def _conflicts(self, node: AnyNode) -> set[int]:
         """The open chains that must run before ``node``, unless it is a member."""
@@ -94,6 +104,16 @@ class _Scan:
         for number in taken:
             self._take_out(number)
         return self._put(grown)
+
+    def _beside(self, alone: Chain) -> Chain:
+        """``alone``, or one with an open chain of the same loop, if that is so short that calls cost more."""
+        if math.prod(alone.sizes) <= _SHORT:
+            for number, chain in reversed(self._open.items()):
+                merged = chain.merged(alone) if chain.sizes == alone.sizes else None
+                if merged is not None:
+                    self._take_out(number)
+                    return merged
+        return alone
 
     def _put(self, chain: Chain) -> int:
         self._count += 1
