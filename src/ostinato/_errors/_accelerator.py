@@ -14,9 +14,16 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     ),
     "optimizer_reads": (
         CaptureError,
-        "{optimizer}.step() at {where} reads the value of a tensor (its step count) back to Python, and a "
-        "capture has no value to give.",
-        "use an optimizer that runs fused: torch.optim.SGD, or Adam, AdamW and Adagrad with fused=True",
+        "{optimizer}.step() at {where} reads the value of a tensor, such as its step count or a learning "
+        "rate, back to Python, and a capture has no value to give.",
+        "use SGD, Adam, AdamW or Adagrad with fused=True, or SGD, RMSprop, Adadelta or Rprop with a number "
+        "for lr",
+    ),
+    "optimizer_counts": (
+        CaptureError,
+        "{optimizer}.step() changed a number of Python in its state ({name}); every replay would be the same "
+        "step again.",
+        "keep the number in a tensor that the step changes in place",
     ),
     "higher_order": (
         CaptureError,

@@ -69,11 +69,12 @@ class WatchMode(TorchFunctionMode):
 
 
 class OptimizerWatch:
-    """Raises where an optimizer makes its state inside the capture."""
+    """Raises where an optimizer makes its state inside the capture, or counts in numbers of Python."""
 
     def __enter__(self) -> OptimizerWatch:
         self._thread = threading.get_ident()  # torch's hooks are for all threads, a capture for one
         self._before: dict[int, tuple[Optimizer, set[tuple[int, str]]]] = {}
+        self._numbers: dict[int, list[tuple[dict[Any, Any], str, Any]]] = {}
         self._handles = [
             register_optimizer_step_pre_hook(self._pre),
             register_optimizer_step_post_hook(self._post),
@@ -98,6 +99,9 @@ class OptimizerWatch:
     def _pre(self, optimizer: Optimizer, *_: Any) -> None:
         if threading.get_ident() == self._thread:
             self._before[id(optimizer)] = (optimizer, self._state(optimizer))
+            places: list[dict[Any, Any]] = [*optimizer.state.values(), *optimizer.param_groups]
+            numbers = [(p, n, v) for p in places for n, v in p.items() if isinstance(v, (int, float))]
+            self._numbers[id(optimizer)] = numbers
 
     @staticmethod
     def _drop(optimizer: Optimizer, made: set[tuple[int, str]]) -> None:
@@ -114,6 +118,11 @@ class OptimizerWatch:
             self._drop(optimizer, made)
             name = sorted(name for _, name in made)[0]
             raise fail("accelerator.optimizer_state", optimizer=type(optimizer).__name__, state=name)
+        counted = [c for c in self._numbers.pop(id(optimizer)) if c[0].get(c[1]) != c[2]]
+        for place, name, value in counted:
+            place[name] = value
+        if counted:
+            raise fail("accelerator.optimizer_counts", optimizer=type(optimizer).__name__, name=counted[0][1])
 
 
 class GradientWatch:
