@@ -9,6 +9,7 @@ import copy
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import ostinato as ost
 from ostinato.accelerator import CaptureError, ReplayError, graphed, make_graphed_callables
@@ -381,6 +382,24 @@ def test_what_the_backward_needs_and_the_callable_changes_is_eagers_error():
     for call in (lambda: make_graphed_callables(function, args), lambda: graphed(function)(*args)):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             call()
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_checkpointing_in_graphs_of_forward_and_backward(make):
+    """Without random numbers as in eager; with them the two graphs would draw different ones."""
+    weight = torch.randn(6, 6, requires_grad=True)
+
+    def function(x, drop):
+        return checkpoint(lambda t: F.dropout(t @ weight, drop).tanh(), x, use_reentrant=False)
+
+    def plain(x):
+        return function(x, 0.0)
+
+    x = torch.randn(4, 6, requires_grad=True)
+    got = torch.autograd.grad(MAKERS[make](plain, x)(x).sum(), x)
+    assert_identical(got, torch.autograd.grad(plain(x).sum(), x))
+    error = refuses(lambda: MAKERS[make](lambda t: function(t, 0.5), x)(x), CaptureError, "drawn_again")
+    assert "one Graph" in error.hint
 
 
 # ---- several calls before their backward --------------------------------------

@@ -203,3 +203,19 @@ def test_checkpointed_gradients(reentrant, preserve):
         assert_identical([loss.detach(), *grads], expected)
         assert torch.equal(torch.get_rng_state(), state)
     assert not torch.equal(want[0][0][0], want[1][0][0])
+
+
+def test_a_state_that_was_saved_before_the_capture_is_set_as_it_was():
+    """Also the one in which the capture began: a replay starts anywhere."""
+    state = torch.get_rng_state()
+
+    def program():
+        torch.set_rng_state(state)
+        return torch.rand(3)
+
+    graph, y = capture(program)
+    want = program()
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        graph.replay()
+        assert torch.equal(y, want)

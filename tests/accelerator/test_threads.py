@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import ostinato as ost
-from ostinato.accelerator import Graph, ReplayError
+from ostinato.accelerator import CaptureError, Graph, ReplayError
 
-from .support import in_thread
+from .support import in_thread, refuses
 
 
 def test_is_capturing_only_in_the_capturing_thread():
@@ -78,6 +78,66 @@ def test_two_threads_capture_and_replay_at_once():
     ops = ["aten.mul.Tensor", "aten.add.Tensor"]
     assert results == {"fast": ([9, 9, 9], ops), "slow": ([15, 15, 15], ops)}
     assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+@pytest.mark.parametrize("mode", ["default", "global", "thread_local", "relaxed"])
+def test_the_error_modes_all_mean_the_calling_thread(mode):
+    """Another thread may do what conflicts with a capture; this one may not, under "relaxed" either."""
+    x, seen = torch.arange(4.0), []
+
+    def elsewhere():
+        seen.append(x.sum().item())
+        seen.append(x[x > 1].tolist())
+        seen.append(tuple(torch.randn(5).shape))
+
+    graph = Graph(capture_error_mode=mode)
+    with graph:
+        y = x + 1
+        assert in_thread(elsewhere) is None
+        refuses(lambda: x.sum().item(), CaptureError, "synchronises")
+        refuses(lambda: x[x > 1], CaptureError, "data_dependent_shape")
+    assert seen == [6, [2, 3], (5,)]
+    assert "generator.set" not in [n.op for n in graph.nodes]
+    graph.replay()
+    assert y.tolist() == [1, 2, 3, 4]
+
+
+def test_what_another_thread_draws_is_no_jump_of_the_capture():
+    """All threads draw from one generator: a replay draws what eager draws then, and sets nothing back."""
+    x, stop = torch.ones(50), threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            torch.randn(7), torch.rand(1)
+
+    thread = threading.Thread(target=draw)
+    graph = Graph()
+    thread.start()
+    try:
+        with graph:
+            for _ in range(50):
+                y = torch.nn.functional.dropout(x.sin(), 0.5)
+            state = torch.get_rng_state()
+            z = torch.randn(3)
+            torch.set_rng_state(state)  # which is the thread's own
+            z = z - torch.randn(3)
+    finally:
+        stop.set()
+        thread.join()
+    assert not [n for n in graph.nodes if n.op == "generator.set"]
+    masks = set()
+    for _ in range(4):
+        graph.replay()
+        masks.add(tuple(y.tolist()))
+    assert len(masks) == 4
+    torch.manual_seed(5)
+    graph.replay()
+    got = y.clone()
+    torch.manual_seed(5)
+    for _ in range(50):
+        want = torch.nn.functional.dropout(x.sin(), 0.5)
+    assert torch.equal(got, want)
+    assert z.tolist() == [0, 0, 0]
 
 
 def test_another_thread_runs_eagerly_beside_a_capture():

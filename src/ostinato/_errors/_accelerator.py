@@ -165,6 +165,12 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "through a replay.",
         "return the new value in place of writing it, or write it under torch.no_grad()",
     ),
+    "drawn_again": (
+        CaptureError,
+        "The backward of a graphed callable goes back to a state that the random generator had in its "
+        "forward, as checkpointing of a dropout does, and the two are graphs of their own.",
+        "capture the whole step as one Graph, or leave what draws out of the checkpoint",
+    ),
     "rebound": (
         CaptureError,
         "Each call of the module puts another object in the place of {name}, and a replay uses tensors by "

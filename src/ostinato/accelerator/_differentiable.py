@@ -64,6 +64,8 @@ class DifferentiableGraph:
                 grads = torch.autograd.grad(
                     differentiable, sources, self._grad_outputs, allow_unused=allow_unused
                 )
+            if _draws_again(self._backward):
+                raise fail("accelerator.drawn_again")
         given = iter(grads)
         self._grads = [next(given) if t.requires_grad else None for t in (*self._inputs, *self.parameters)]
         # The outputs' own autograd graph has served: replays give values to the same memory.
@@ -119,6 +121,12 @@ class DifferentiableGraph:
 def device_of(tensors: Sequence[torch.Tensor]) -> torch.device | None:
     """The device of the first of ``tensors``, on which their graph is captured; None of none."""
     return tensors[0].device if tensors else None
+
+
+def _draws_again(backward: Graph) -> bool:
+    """Whether a backward sets the generator to a state that is not its own, and draws."""
+    random = [n.op for n in backward.nodes if n.random]
+    return "generator.set" in random and not all(op.startswith("generator.") for op in random)
 
 
 def without_autocast(kind: str) -> contextlib.AbstractContextManager[Any]:

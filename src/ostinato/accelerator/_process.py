@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ._capture import current_recorder
+from ._seeding import noting
 from ._watch import WatchMode
 
 Context = contextlib.AbstractContextManager[Any]
@@ -97,6 +98,7 @@ def _direct_control_flow() -> Iterator[None]:
 
 
 _stance, _unseen, _direct = _Shared(_forced_eager), _Shared(_unseen_watch), _Shared(_direct_control_flow)
+_noting = _Shared(noting)
 
 
 def eager_compile() -> Context:
@@ -105,6 +107,11 @@ def eager_compile() -> Context:
     Where dynamo is not loaded, nothing has been compiled, and torch compiles nothing under a mode.
     """
     return _stance.held() if "torch._dynamo" in sys.modules else contextlib.nullcontext()
+
+
+def noted_seeding() -> Context:
+    """Notes which thread sets the default generator through ``torch.random``."""
+    return _noting.held()
 
 
 def direct_control_flow() -> Context:

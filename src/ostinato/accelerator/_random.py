@@ -3,7 +3,8 @@
 A generator that moves while an operator runs makes that operator a random node.
 One that moved between two operators was moved by other means, such as the
 recomputation of ``torch.utils.checkpoint`` or ``torch.manual_seed``: such a jump
-becomes a node of its own, so that a replay draws what eager would draw.
+becomes a node of its own, so that a replay draws what eager would draw. What other
+threads draw from the generator that all share is told apart from it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 
 from ._guard import below_autograd
 from ._program import AnyNode, GeneratorNode
+from ._seeding import drawn_elsewhere
 
 
 def _state(generator: torch.Generator) -> tuple[bytes, torch.Tensor]:
@@ -39,19 +41,18 @@ class _World:
         self._made: set[bytes] = set()  # states that captures set themselves
 
     def begin(self, generator: torch.Generator) -> torch.Tensor:
-        """The state to put back at the end; a state fresh from seeding is hidden from the capture.
+        """The state to put back at the end. The capture itself starts from a state that nobody has seen.
 
-        Otherwise ``manual_seed(0)`` inside a capture that began in the state of seed 0
-        would be no jump, or a return to the beginning.
+        Otherwise ``manual_seed(0)`` inside a capture that began in the state of seed 0, or a state
+        that was saved before, would be no jump, or a return to the beginning.
         """
         key = id(generator)
         with self._lock:
             users = self._users.get(key, 0)
             self._users[key] = users + 1
             if users == 0:
-                now, self._first[key] = _state(generator)
-                if now == _state(torch.Generator().manual_seed(generator.initial_seed()))[0]:
-                    generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+                self._first[key] = _state(generator)[1]
+                generator.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
             return self._first[key]
 
     def end(self, generator: torch.Generator, first: torch.Tensor) -> None:
@@ -118,6 +119,9 @@ class RandomTracker:
             if now != track.now:
                 if _world.made(now):
                     track.now = now
+                elif drawn_elsewhere(track.generator, track.now, now):
+                    track.now = now
+                    track.points[now] = (next(self._numbers), nodes, len(nodes))
                 else:
                     self._jump(track, now, state, nodes, where)
 

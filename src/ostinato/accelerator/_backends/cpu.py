@@ -19,7 +19,7 @@ from .._expand import expand
 from .._forks import follow_forks
 from .._guard import below_autograd, default_dtype
 from .._plan import Plan
-from .._process import direct_control_flow, eager_compile, module_paths
+from .._process import direct_control_flow, eager_compile, module_paths, noted_seeding
 from .._program import FusedNode, Program
 from .._records import NodeRecord, Recorded
 from .._registry import GraphImplInterface
@@ -65,6 +65,7 @@ class CpuGraph(GraphImplInterface):
         self._modes = contextlib.ExitStack()
         self._modes.enter_context(eager_compile())
         self._modes.enter_context(direct_control_flow())
+        self._modes.enter_context(noted_seeding())
         self._modes.enter_context(module_paths(self.numerics))
         self._modes.enter_context(OptimizerWatch())
         self._modes.enter_context(self._watch)
