@@ -82,7 +82,8 @@ def out_form(op: OpOverload) -> OpOverload | None:
 @functools.cache
 def tensor_form(op: OpOverload) -> OpOverload | None:
     """The overload that takes a tensor where ``op`` takes one Scalar: ``eq.Tensor`` for ``eq.Scalar``."""
-    wanted = [(n, t.replace("number", "Tensor")) for n, t in _shape_of(op._schema.arguments)]
+    given = _shape_of(op._schema.arguments)
+    wanted = [(n, t if n == "alpha" else t.replace("number", "Tensor")) for n, t in given]
     if wanted == _shape_of(op._schema.arguments) or op._schema.name.removesuffix("_") in _NUMBER_MATTERS:
         return None
     packet = getattr(getattr(torch.ops, op.namespace), op._schema.name.split("::")[1])
