@@ -29,6 +29,7 @@ const std::vector<Entry> kFused = {
     {"ostinato::layer_norm", &norm_step},
     {"ostinato::linear", &linear_step},
     {"ostinato::lstm", &lstm_step},
+    {"ostinato::product", &product_step},
     {"ostinato::reduction", &reduction_step},
     {"ostinato::rms_norm", &norm_step},
     {"ostinato::softmax", &softmax_step},

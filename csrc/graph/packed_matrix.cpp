@@ -88,9 +88,19 @@ PackedMatrix::PackedMatrix(const std::vector<MatrixPart>& parts, int64_t columns
   data_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, size)));
   if (data_ == nullptr) throw std::bad_alloc();
   std::memset(data_.get(), 0, size);
-  for_each_row(parts, columns, [&](const float* from, int64_t step, int64_t k, int64_t n, int64_t count) {
+  fill(parts);
+}
+
+void PackedMatrix::fill(const std::vector<MatrixPart>& parts) {
+  for_each_row(parts, columns_, [&](const float* from, int64_t step, int64_t k, int64_t n, int64_t count) {
     float* to = data_.get() + n / kPanel * panel_stride() + k * kPanel;
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    if (count != kPanel) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    } else if (step == 1) {
+      std::memcpy(to, from, kPanel * sizeof(float));
+    } else {
+      for (int64_t i = 0; i < kPanel; ++i) to[i] = from[i * step];
+    }
   });
 }
 

@@ -1,4 +1,4 @@
-"""Linear layers with packed weights; a ReLU that follows becomes their last instruction."""
+"""Products by the packed kernel, with weights packed once; a ReLU that follows is their last instruction."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from .._program import FusedNode, Node, Program, Value
 from ._context import Context, Edit, Uses
 
 _aten = torch.ops.aten
+# A matrix that changes is packed by each replay: enough rows must share it, and it should stay in a cache.
+_LEAST_ROWS = 8
+_MOST_PACKED = 1 << 19  # elements
 
 
 @dataclasses.dataclass(slots=True)
@@ -23,20 +26,23 @@ class _Product:
 
 
 def apply(program: Program, context: Context) -> None:
-    """Products of an activation and a weight go to the packed kernel."""
+    """Products of an activation and a weight go to the packed kernel, and so do those of a training step."""
     uses = Uses(program, context)
     edit = Edit(program)
     for index, node in enumerate(program.nodes):
         product = _product(node) if isinstance(node, Node) else None
-        if product is None or not _takes(product, context):
+        if product is None or not _takes(product):
             continue
         assert isinstance(node, Node)
+        weight = context.is_weight(product.weight)
+        if not weight and not _pays(product):
+            continue
         relu = _relu_after(program, index, product.out, uses)
         if relu is None:
-            edit.replace({index}, _fused(product, product.out, (node,)), index)
+            edit.replace({index}, _fused(product, weight, product.out, (node,)), index)
         else:
             at, rectified, second = relu
-            edit.replace({index, at}, _fused(product, rectified, (node, second)), index)
+            edit.replace({index, at}, _fused(product, weight, rectified, (node, second)), index)
     edit.apply()
 
 
@@ -54,7 +60,14 @@ def _plain_sum(node: Node) -> bool:
     return all(node.kwargs.get(factor, 1) == 1 for factor in ("beta", "alpha"))
 
 
-def _takes(product: _Product, context: Context) -> bool:
+def _pays(product: _Product) -> bool:
+    """Whether to pack the second matrix anew is little beside the product."""
+    rows, columns = product.weight.sizes[-2:]
+    few = len(product.out.sizes) == 2 and rows * columns <= _MOST_PACKED
+    return few and product.out.sizes[0] >= _LEAST_ROWS
+
+
+def _takes(product: _Product) -> bool:
     """Whether the kernel takes these values."""
     values = [product.a, product.weight, product.out]
     if product.start is not None:
@@ -62,8 +75,7 @@ def _takes(product: _Product, context: Context) -> bool:
         if not _startable(product.start, product.out):
             return False
     return (
-        context.is_weight(product.weight)
-        and all(v.dtype == torch.float32 and not v.conj and not v.neg for v in values)
+        all(v.dtype == torch.float32 and not v.conj and not v.neg for v in values)
         and 0 not in (*product.a.sizes, *product.weight.sizes)
         and _rows(product.out)
     )
@@ -125,15 +137,15 @@ def _packed(value: Value) -> bool:
     return True
 
 
-def _fused(product: _Product, out: Value, sources: tuple[Node, ...]) -> FusedNode:
+def _fused(product: _Product, weight: bool, out: Value, sources: tuple[Node, ...]) -> FusedNode:
     relu = len(sources) > 1
     made = frozenset((out.storage,))
     return FusedNode(
-        kernel="ostinato::linear",
+        kernel="ostinato::linear" if weight else "ostinato::product",
         args=(product.a, product.weight, product.start, relu, out),
         outputs=(out,),
         fresh=made,
         written=frozenset(),
-        weights=(product.weight,),
+        weights=(product.weight,) if weight else (),
         sources=sources,
     )
