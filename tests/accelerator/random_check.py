@@ -9,7 +9,7 @@ import torch
 from ostinato.accelerator import Graph
 
 from .random_oracle import Rounding, wrong
-from .random_values import SCOPE, refill
+from .random_values import SCOPE, SEED, refill
 from .support import identical
 
 LOW_PRECISION_SLACK = 2.0**-6
@@ -21,7 +21,7 @@ class World:
 
     def __init__(self, graph, real=torch.float32, half=torch.bfloat16):
         scope = {**SCOPE, "real": real, "half": half}
-        torch.manual_seed(0)
+        torch.manual_seed(SEED)
         with torch.no_grad():
             exec("\n".join(graph.setup), scope)
         body = "\n ".join([*graph.body, f"return [{', '.join(graph.outputs)}]"])

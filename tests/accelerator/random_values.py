@@ -5,13 +5,15 @@ from __future__ import annotations
 import torch
 from torch.utils import _pytree as pytree
 
+SEED = 0  # of torch's generator, from which modules take their first weights
+
 # What a kernel must treat as eager does: each lane of a vector may be one of these.
 SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e-40, -1e-42, 3e38, 1.0)
 
 
 def values(dtype, shape, seed, scale=1.0, layout="contiguous", special=False):
     """Normal numbers, the same for each dtype, laid out in memory as asked."""
-    tensor = _empty(dtype, tuple(shape), layout)
+    tensor = _zeros(dtype, tuple(shape), layout)
     tensor.recipe = {"scale": scale, "special": special}
     refill(tensor, seed)
     return tensor
@@ -43,16 +45,17 @@ def refill(tensor, seed):
     tensor.copy_(fresh)
 
 
-def _empty(dtype, shape, layout):
+def _zeros(dtype, shape, layout):
+    """Not merely empty: a view of a program (`as_strided`) may read the gaps of this layout."""
     if layout == "transposed":
-        return torch.empty(shape[::-1], dtype=dtype).permute(tuple(reversed(range(len(shape)))))
+        return torch.zeros(shape[::-1], dtype=dtype).permute(tuple(reversed(range(len(shape)))))
     if layout == "strided":
-        return torch.empty((*shape, 2), dtype=dtype)[..., 1]
+        return torch.zeros((*shape, 2), dtype=dtype)[..., 1]
     if layout == "offset":
-        return torch.empty(torch.Size(shape).numel() + 3, dtype=dtype)[3:].view(shape)
+        return torch.zeros(torch.Size(shape).numel() + 3, dtype=dtype)[3:].view(shape)
     if layout == "channels_last":
-        return torch.empty(shape, dtype=dtype, memory_format=torch.channels_last)
-    return torch.empty(shape, dtype=dtype)
+        return torch.zeros(shape, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    return torch.zeros(shape, dtype=dtype)
 
 
 def flat(results):

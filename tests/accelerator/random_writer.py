@@ -7,7 +7,7 @@ import functools
 import torch
 from hypothesis import strategies as st
 
-from .random_values import SCOPE
+from .random_values import SCOPE, SEED
 
 LARGEST = 20_000  # elements of a tensor that a line may make
 HIGHEST = 1e4  # a program whose numbers run away compares nothing
@@ -19,11 +19,14 @@ _percent = st.integers(0, 99)
 class Writer:
     """``setup`` makes what exists before the capture, ``body`` is what is captured, as lines of Python.
 
-    Every choice is drawn from hypothesis, and the first option is the simplest: so it shrinks.
+    Every choice is drawn from hypothesis, and the first option is the simplest: so it shrinks. What is
+    written depends on the choices alone, or hypothesis could not make it again: numbers decide which lines
+    stay, so the random weights of modules start from the seed that the programs run with.
     """
 
     def __init__(self, draw):
         self._draw = draw
+        torch.manual_seed(SEED)
         self.setup, self.body = [], []
         self.special = False
         self.scope = {**SCOPE, "real": torch.float32, "half": torch.bfloat16}
