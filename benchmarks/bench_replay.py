@@ -13,9 +13,9 @@ import torch
 from rich.console import Console
 
 import ostinato as ost
+from ostinato.cli._machine import Machine, measured
 
 from .replay._cost import cost
-from .replay._machine import Machine, measured
 from .replay._measure import measure
 from .replay._ours import figures
 from .replay._report import Line, document, keep, show

@@ -1,25 +1,17 @@
-"""What the machine is, and what it can do: the rates that a row cannot beat."""
+"""What the machine is, for the document that is kept. What it can do, ``ostinato bench`` measures too."""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import os
 import pathlib
 import platform
 import subprocess
-import time
-from collections.abc import Callable
 from typing import Any
-
-import torch
 
 import ostinato as ost
 from ostinato import _native
 
-_SQUARE = 1536
-_LARGE = 256 << 20  # bytes that no cache holds
-_LEAST = 1 << 20  # below this the call itself is what one would measure
 _PACKAGES = ("torch", "numpy", "onnx", "onnxscript", "onnxruntime", "openvino")
 
 
@@ -61,54 +53,3 @@ def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(command, cwd=pathlib.Path(__file__).parent, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
-
-
-@dataclasses.dataclass(eq=False)
-class Machine:
-    """The rates of ``threads`` threads, each the best of several tries."""
-
-    threads: int
-    gflops: float  # a large float32 matrix product
-    copy_gbs: float  # a copy of more than the caches hold, bytes read and bytes written
-
-    def __post_init__(self) -> None:
-        self._near: dict[int, float] = {}
-
-    def memory_gbs(self, nbytes: int) -> float:
-        """How fast data of that size, read again and again, comes: from a cache, where one holds it."""
-        size = 1 << max(nbytes, _LEAST).bit_length() - 1
-        if size not in self._near:
-            half = size // 8
-            x, y = torch.ones(half), torch.ones(half)
-            best = min(_best(lambda: torch.dot(x, y)), _best(lambda: y.copy_(x)))
-            self._near[size] = size / best / 1e9
-        return self._near[size]
-
-    def least_seconds(self, flops: int, nbytes: int) -> float:
-        """No less than this does work of that size take here."""
-        return max(flops / self.gflops, nbytes / self.memory_gbs(nbytes)) / 1e9
-
-
-def measured(threads: int) -> Machine:
-    """Measures the machine on as many threads; torch keeps that number."""
-    torch.set_num_threads(threads)
-    a, b = torch.randn(2, _SQUARE, _SQUARE)
-    out = torch.empty(_SQUARE, _SQUARE)
-    product = _best(lambda: torch.mm(a, b, out=out))
-    x, y = torch.ones(2, _LARGE // 8)
-    return Machine(threads, 2 * _SQUARE**3 / product / 1e9, _LARGE / _best(lambda: y.copy_(x)) / 1e9)
-
-
-def _best(run: Callable[[], object]) -> float:
-    """Seconds a call, the least of 9 tries of at least 2 ms each."""
-    run()
-    began = time.perf_counter()
-    run()
-    count = max(1, int(2e-3 / max(time.perf_counter() - began, 1e-7)))
-    tries = []
-    for _ in range(9):
-        began = time.perf_counter()
-        for _ in range(count):
-            run()
-        tries.append((time.perf_counter() - began) / count)
-    return min(tries)

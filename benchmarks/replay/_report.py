@@ -13,8 +13,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ostinato.cli._machine import Machine
+
 from ._cost import Cost
-from ._machine import Machine, described, versions
+from ._machine import described, versions
 from ._measure import Timed
 from ._rows import OURS, PEERS
 
@@ -59,7 +61,7 @@ def show(machine: Machine, lines: list[Line], console: Console) -> None:
     console.print(table)
     console.print(f"geometric mean: {geometric_mean(lines):.2f} times as fast as the best peer")
     console.print(
-        f"limits: {machine.gflops:.0f} GFLOP/s (a product of 1536 x 1536), "
+        f"limits: {machine.gflops:.0f} GFLOP/s (a matrix product), "
         f"{machine.copy_gbs:.1f} GB/s (a copy in memory; more from caches)"
     )
     missing = sorted({name for line in lines for name in line.timed.missing})

@@ -153,18 +153,6 @@ def test_inspect_reads_programs_of_stock_torch(tmp_path, capsys):
     assert "aten.linear.default" in capsys.readouterr().out
 
 
-def test_bench_times_peers_in_turns(folder, capsys):
-    threads = torch.get_num_threads()
-    try:
-        status = main(["bench", str(folder / "net.pt2"), "--against", "eager", "--threads", "1", "--json"])
-    finally:
-        torch.set_num_threads(threads)
-    assert status == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [each["runtime"] for each in document["runtimes"]] == ["ostinato fast", "eager"]
-    assert all(0 < each["min_us"] <= each["median_us"] for each in document["runtimes"])
-
-
 def test_version_and_help_fit_one_screen(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
@@ -280,8 +268,6 @@ def test_errors_of_the_whole_command(folder):
         ["run", "net.pt2", "--method", "nothing"],
         ["run", "net.pt2", "--repeat", "0"],
         ["run", "net.pt2", "--output", "missing/y.pt"],
-        ["bench", "net.pt2", "--against", "magic"],
-        ["bench", "net.pt2", "--against", "onnx"],
         ["bench", "net.pt2", "--against", "torchscript=nets.py"],
         ["deploy", "nets:net", "-o", "net.bin"],
         ["deploy", "nets:net"],

@@ -38,7 +38,7 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "peer": (
         UsageError,
         "--against knows no {name!r}.",
-        "name some of eager, torchscript, torchscript=path, onnx=path.onnx, separated by commas",
+        "name some of eager, compile, jit, onnxruntime, openvino, or files: jit=path, onnx=path, openvino=path",
     ),
     "peer_path": (
         UsageError,
@@ -50,9 +50,14 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{name} cannot run here: {reason}.",
         "leave it out of --against, or give arguments that it takes with --args",
     ),
-    "no_onnxruntime": (
+    "peer_takes_no_path": (
+        UsageError,
+        "--against {name} takes no path: it runs the program of the file that is timed.",
+        "write --against {name}",
+    ),
+    "peer_package": (
         MissingDependencyError,
-        "Comparing with ONNX Runtime needs the package onnxruntime, which is not installed.",
-        "pip install onnxruntime",
+        "Comparing with {runtime} needs the package {package}, which is not installed.",
+        "pip install {package}, or all that ostinato bench can use: pip install 'ostinato[bench]'",
     ),
 }

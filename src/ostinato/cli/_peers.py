@@ -1,63 +1,37 @@
-"""The runtimes that ``bench`` times beside Ostinato, and the timing that is fair to all."""
+"""The runtimes that ``bench`` times beside Ostinato."""
 
 from __future__ import annotations
 
-import importlib
-import statistics
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from .._errors import OstinatoError, fail
+from . import _onnx_peers
+from ._timing import Call
 
-Call = Callable[[], Any]
-_ROUND_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Microseconds a call: the median and the least over the rounds."""
-
-    median: float
-    least: float
-
-
-def alternating(runtimes: dict[str, Call], rounds: int) -> dict[str, Timing]:
-    """Time all runtimes in turns, so that what else the machine does hits all of them."""
-    counts = {}
-    for name, call in runtimes.items():
-        call()
-        began = time.perf_counter()
-        call()
-        counts[name] = max(1, int(_ROUND_SECONDS / max(time.perf_counter() - began, 1e-7)))
-    seen: dict[str, list[float]] = {name: [] for name in runtimes}
-    for _ in range(rounds):
-        for name, call in runtimes.items():
-            count = counts[name]
-            began = time.perf_counter()
-            for _ in range(count):
-                call()
-            seen[name].append((time.perf_counter() - began) / count * 1e6)
-    return {name: Timing(statistics.median(each), min(each)) for name, each in seen.items()}
+_Maker = Callable[[str, str, tuple[Any, ...], int], Call]
 
 
 def peers(wanted: str, file: str, method: str, args: tuple[Any, ...], threads: int) -> dict[str, Call]:
     """The runtimes that ``--against`` names, each ready to be called and called once.
 
-    UsageError for an unknown name or a runtime that does not take ``args``.
+    UsageError for an unknown name or a runtime that does not take ``args``,
+    MissingDependencyError for one that is not installed.
     """
     found: dict[str, Call] = {}
     for each in filter(None, (part.strip() for part in wanted.split(","))):
         name, _, path = each.partition("=")
-        if name not in _MAKERS:
+        if name not in _OF_A_PROGRAM and name not in _OF_A_FILE:
             raise fail("cli.peer", name=name)
-        if name != "eager" and not path:
+        if path and name not in _OF_A_FILE:
+            raise fail("cli.peer_takes_no_path", name=name)
+        if not path and name not in _OF_A_PROGRAM:
             raise fail("cli.peer_path", name=name)
+        make = _OF_A_FILE[name] if path else _OF_A_PROGRAM[name]
         try:
-            call = _MAKERS[name](path or file, method, args, threads)
+            call = make(path or file, method, args, threads)
             call()
         except OstinatoError:
             raise
@@ -83,8 +57,27 @@ def _eager(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
     return _without_gradients(eager_program(path, method, args), args)
 
 
-def _torchscript(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
+def _archive(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
     return _without_gradients(getattr(torch.jit.load(path).eval(), method), args)
+
+
+def _compiled(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
+    """torch.compile as for inference: shapes fixed, weights frozen."""
+    from ..deployment._load import functional_program
+
+    module = functional_program(path, method, args)
+    function = torch.compile(module, dynamic=False, fullgraph=True, options={"freezing": True})
+    return _without_gradients(function, module.example)
+
+
+def _traced(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
+    """The program as torch.jit traces and freezes it."""
+    from ..deployment._load import functional_program
+
+    module = functional_program(path, method, args)
+    with torch.no_grad():
+        traced = torch.jit.freeze(torch.jit.trace(module, module.example, check_trace=False))
+    return _without_gradients(traced, module.example)
 
 
 def _without_gradients(function: Callable[..., Any], args: tuple[Any, ...]) -> Call:
@@ -92,45 +85,23 @@ def _without_gradients(function: Callable[..., Any], args: tuple[Any, ...]) -> C
         with torch.no_grad():
             return function(*args)
 
-    for _ in range(3):  # torch.jit optimises in the first calls
+    for _ in range(3):  # torch.jit and torch.compile optimise in the first calls
         call()
     return call
 
 
-def _onnx(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
-    try:
-        onnxruntime: Any = importlib.import_module("onnxruntime")
-    except ImportError:
-        raise fail("cli.no_onnxruntime") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feed = onnx_feed(session.get_inputs(), args)
-    return lambda: session.run(None, feed)
-
-
-def onnx_feed(inputs: list[Any], args: tuple[Any, ...]) -> dict[str, Any]:
-    """Arguments by the inputs of an ONNX model: tensors and numbers in order, state that is left zeros."""
-    import numpy
-
-    tensors = [each.numpy() for each in args if isinstance(each, torch.Tensor)]
-    numbers = [each for each in args if isinstance(each, (bool, int, float))]
-    feed = {}
-    for each in inputs:
-        dtype = {"tensor(int64)": numpy.int64, "tensor(double)": numpy.float64}.get(each.type, numpy.float32)
-        if numbers and not each.shape:
-            feed[each.name] = numpy.array(numbers.pop(0), dtype=dtype)
-        elif tensors:
-            feed[each.name] = tensors.pop(0)
-        else:
-            shape = [size if isinstance(size, int) else 1 for size in each.shape]
-            feed[each.name] = numpy.zeros(shape, dtype=dtype)
-    return feed
-
-
-_MAKERS: dict[str, Callable[[str, str, tuple[Any, ...], int], Call]] = {
+_OF_A_PROGRAM: dict[str, _Maker] = {
     "eager": _eager,
-    "torchscript": _torchscript,
-    "onnx": _onnx,
+    "compile": _compiled,
+    "jit": _traced,
+    "onnxruntime": _onnx_peers.onnxruntime_of_program,
+    "openvino": _onnx_peers.openvino_of_program,
+}
+_OF_A_FILE: dict[str, _Maker] = {
+    "eager": _eager,
+    "jit": _archive,
+    "torchscript": _archive,
+    "onnx": _onnx_peers.onnxruntime,
+    "onnxruntime": _onnx_peers.onnxruntime,
+    "openvino": _onnx_peers.openvino,
 }

@@ -8,7 +8,9 @@ from typing import Any
 
 from .._errors import ArchiveError, fail
 from ..export import Variant, describe, example, load as load_program, load_methods
+from ._functional import Functional
 from ._kind import file_kind
+from ._program import Program
 from ._runtime import Deployed
 
 
@@ -60,9 +62,16 @@ def programs_of(path: str | os.PathLike[str]) -> tuple[Mapping[str, list[Variant
 
 def eager_program(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Callable[..., Any]:
     """The program for ``args``, run by torch operator by operator and not from a graph: for comparisons."""
-    model = Deployed(os.fspath(path), programs_of(path)[0], "exact", copy_outputs=True)
-    found = model.methods[method]
-    program = next((each for each in found._programs if each.takes(args, {})), None)
-    if program is None:
-        raise found._no_variant(args, {})
+    program = _program_for(path, method, args)
     return lambda *given: program.run(program.leaves(given, {}))
+
+
+def functional_program(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Functional:
+    """The program for ``args`` as a module of tensors alone, for other runtimes."""
+    program = _program_for(path, method, args)
+    return Functional(program, program.leaves(args, {})).eval()
+
+
+def _program_for(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Program:
+    found = Deployed(os.fspath(path), programs_of(path)[0], "exact", copy_outputs=True).methods[method]
+    return found._program_for(args, {})

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import fail
 from ..accelerator import Graph, graph_pool_handle
+from ..accelerator._records import NodeRecord
 from ..export import Call, Variant, shown
 from ._program import Program, functional, state_of
 
@@ -170,9 +171,7 @@ class Method:
         return tuple(given), rest
 
     def _capture(self, signature: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Captured:
-        program = next((each for each in self._programs if each.takes(args, kwargs)), None)
-        if program is None:
-            raise self._no_variant(args, kwargs)
+        program = self._program_for(args, kwargs)
         with self._lock, torch.inference_mode(False), torch.no_grad():
             captured = _Captured(
                 program, program.leaves(args, kwargs), self._owner.numerics, self._owner._pool
@@ -181,6 +180,20 @@ class Method:
             self._captured.pop(next(iter(self._captured)))
         self._captured[signature] = captured
         return captured
+
+    def _program_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        program = next((each for each in self._programs if each.takes(args, kwargs)), None)
+        if program is None:
+            raise self._no_variant(args, kwargs)
+        return program
+
+    def _profile(self, args: tuple[Any, ...], rounds: int) -> list[tuple[NodeRecord, float]]:
+        """Each step of the graph for these arguments, with its seconds. Moves the state on like calls."""
+        program = self._program_for(args, {})
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            leaves = program.leaves(args, {})
+            captured = _Captured(program, leaves, self._owner.numerics, self._owner._pool)
+            return captured.graph._profile(rounds)
 
     def _no_variant(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
         known = "; ".join(f"{self.name}{each}" for each in self.variants)
