@@ -38,7 +38,7 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "peer": (
         UsageError,
         "--against knows no {name!r}.",
-        "name some of eager, compile, jit, onnxruntime, openvino, or files: jit=path, onnx=path, openvino=path",
+        "name some of eager, compile, jit, onnxruntime, openvino, or a file: jit=path, onnx=path…",
     ),
     "peer_path": (
         UsageError,
