@@ -138,10 +138,19 @@ def without_autocast(kind: str) -> contextlib.AbstractContextManager[Any]:
 
 def feed(static: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> None:
     """Copies what was given to where the graph reads it."""
-    with torch.no_grad():
-        for target, source in zip(static, given, strict=True):
-            if target.data_ptr() != source.data_ptr():
-                target.copy_(source)
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            return feed(static, given)
+    for target, source in zip(static, given, strict=True):
+        if target.data_ptr() != source.data_ptr():
+            target.copy_(source)
+
+
+def copied(outputs: Any) -> Any:
+    """Outputs of a graph in memory of their own."""
+    if isinstance(outputs, torch.Tensor):  # to look through a structure costs as much as a step
+        return outputs.clone()
+    return pytree.tree_map_only(torch.Tensor, torch.clone, outputs)
 
 
 def _function_of(graph: DifferentiableGraph) -> type[torch.autograd.Function]:

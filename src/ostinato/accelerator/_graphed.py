@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._differentiable import DifferentiableGraph, device_of, feed
+from ._differentiable import DifferentiableGraph, copied, device_of, feed
 from ._graph import Graph
 from ._holdings import Holdings
 from ._signature import flatten, of_leaf, of_modes, unflatten
@@ -46,9 +46,7 @@ class _Inference:
         feed(self._tensors, tensors)
         self._graph.replay()
         self._writes.hand_back(tensors)
-        if not copy:
-            return self._outputs
-        return pytree.tree_map_only(torch.Tensor, torch.clone, self._outputs)
+        return copied(self._outputs) if copy else self._outputs
 
 
 class _Training:
@@ -98,9 +96,7 @@ class _Training:
                 return self._function(*tensors)
             graph = self._add(tensors)
         outputs = graph(*tensors)
-        if not copy:
-            return outputs
-        return pytree.tree_map_only(torch.Tensor, torch.clone, outputs)
+        return copied(outputs) if copy else outputs
 
 
 def _sources(function: Callable[..., Any], leaves: list[Any], structure: Any) -> list[torch.Tensor] | None:

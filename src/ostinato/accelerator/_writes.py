@@ -26,6 +26,8 @@ class Writes:
 
     def hand_back(self, given: Sequence[torch.Tensor]) -> None:
         """Writes to the caller's tensors what the graph wrote to those that stand for them."""
+        if not self._written:
+            return
         for i in self._written:
             if any(_overlap(given[i], other) for j, other in enumerate(given) if j != i):
                 raise fail("accelerator.argument_shared")
