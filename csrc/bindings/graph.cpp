@@ -9,6 +9,7 @@
 #include "graph/packed_matrix.h"
 #include "graph/packed_step.h"
 #include "graph/plan.h"
+#include "graph/shared_filters.h"
 
 namespace {
 
@@ -115,6 +116,8 @@ std::vector<double> plan_profile(int64_t number, int64_t rounds) {
 
 void plan_refresh(int64_t number) { plans().get(number)->refresh(); }
 
+int64_t packed_bytes() { return ostinato::packed_bytes() + ostinato::filter_bytes(); }
+
 void plan_free(int64_t number) { plans().drop(number); }
 
 }  // namespace
@@ -173,5 +176,5 @@ STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_profile", TORCH_BOX(&plan_profile));
   m.impl("plan_refresh", TORCH_BOX(&plan_refresh));
   m.impl("plan_free", TORCH_BOX(&plan_free));
-  m.impl("packed_bytes", TORCH_BOX(&ostinato::packed_bytes));
+  m.impl("packed_bytes", TORCH_BOX(&packed_bytes));
 }

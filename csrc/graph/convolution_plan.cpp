@@ -25,12 +25,10 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionShape& shape, const Convolutio
   const int64_t products =
       tasks_ * shape.outputs * (depthwise ? shape.groups : 1) * shape.y.out * shape.x.out * taps;
   parallel_ = products > kAlone;
-  if (tables_.frame_floats > 0) {
-    const int64_t slots = parallel_ ? std::min(threads, tasks_) : 1;
-    frames_.assign(std::max<int64_t>(slots, 1), std::vector<float>(tables_.frame_floats, 0.0f));
-  } else {
-    frames_.resize(std::max<int64_t>(parallel_ ? std::min(threads, tasks_) : 1, 1));
-  }
+  const int64_t last = (shape.outputs - 1) / panel_ * panel_;
+  group_weights_ = taps * (last + panel_width(last));
+  const int64_t slots = parallel_ ? std::max<int64_t>(1, std::min(threads, tasks_)) : 1;
+  frames_.assign(slots, Floats(tables_.frame_floats, 0.0f));
 }
 
 int64_t ConvolutionPlan::panel_width(int64_t channel) const {
@@ -40,42 +38,44 @@ int64_t ConvolutionPlan::panel_width(int64_t channel) const {
 }
 
 void ConvolutionPlan::pack(const float* weight) {
-  if (tables_.mapping == ConvolutionMapping::kDepthwise) {
-    pack_depthwise(weight);
-  } else {
-    pack_panels(weight);
-  }
+  const bool depthwise = tables_.mapping == ConvolutionMapping::kDepthwise;
+  weights_ = shared_filters(weight, depthwise ? packed_depthwise(weight) : packed_panels(weight));
 }
 
-void ConvolutionPlan::pack_depthwise(const float* weight) {
+Floats ConvolutionPlan::packed_depthwise(const float* weight) const {
   const ConvolutionShape& s = tables_.shape;
-  weights_.resize(tables_.taps.size() * s.groups);
-  float* to = weights_.data();
+  Floats packed(tables_.taps.size() * s.groups);
+  float* to = packed.data();
   for (const ConvolutionTap& tap : tables_.taps) {
     const float* from = weight + tap.y * s.y.weight_step + tap.x * s.x.weight_step;
     for (int64_t c = 0; c < s.groups; ++c) *to++ = from[c * s.weight_output];
   }
+  return packed;
 }
 
-void ConvolutionPlan::pack_panels(const float* weight) {
+Floats ConvolutionPlan::packed_panels(const float* weight) const {
+  constexpr size_t kAtOnce = 16;  // taps: a cache line of the weight, and few lines of the copy
   const ConvolutionShape& s = tables_.shape;
-  const int64_t k = static_cast<int64_t>(tables_.taps.size());
-  const int64_t last = (s.outputs - 1) / panel_ * panel_;
-  group_weights_ = k * (last + panel_width(last));
-  weights_.assign(s.groups * group_weights_, 0.0f);
-  float* to = weights_.data();
+  std::vector<int64_t> taps;
+  for (const ConvolutionTap& tap : tables_.taps) {
+    taps.push_back(tap.channel * s.weight_input + tap.y * s.y.weight_step + tap.x * s.x.weight_step);
+  }
+  Floats packed(s.groups * group_weights_, 0.0f);
+  float* to = packed.data();
   for (int64_t group = 0; group < s.groups; ++group) {
     for (int64_t channel = 0; channel < s.outputs; channel += panel_) {
       const int64_t width = panel_width(channel), used = std::min(width, s.outputs - channel);
       const float* from = weight + (group * s.outputs + channel) * s.weight_output;
-      for (const ConvolutionTap& tap : tables_.taps) {
-        const float* at =
-            from + tap.channel * s.weight_input + tap.y * s.y.weight_step + tap.x * s.x.weight_step;
-        for (int64_t c = 0; c < used; ++c) to[c] = at[c * s.weight_output];
-        to += width;
+      for (size_t first = 0; first < taps.size(); first += kAtOnce) {
+        const size_t last = std::min(taps.size(), first + kAtOnce);
+        for (int64_t c = 0; c < used; ++c) {
+          for (size_t k = first; k < last; ++k) to[k * width + c] = from[c * s.weight_output + taps[k]];
+        }
       }
+      to += static_cast<int64_t>(taps.size()) * width;
     }
   }
+  return packed;
 }
 
 // What the kernel reads for a task: the input itself, or its copy in the frame of the slot.
@@ -113,7 +113,7 @@ void ConvolutionPlan::compute(const Job& job, int64_t task, const float* input, 
   const int64_t at = group * s.outputs + channel;
   ConvolutionArgs args{};
   args.input = depthwise ? input + channel : input;
-  args.weights = weights_.data() + group * group_weights_ + (depthwise ? channel : channel * k);
+  args.weights = weights_->data() + group * group_weights_ + (depthwise ? channel : channel * k);
   args.out = job.out + task / groups * s.out_batch + at * s.out_channel;
   args.taps = windows.taps.data();
   args.windows = windows.windows.data() + first;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/convolution_tables.h"
+#include "graph/shared_filters.h"
 
 namespace ostinato {
 
@@ -25,8 +26,8 @@ class ConvolutionPlan {
   };
 
   int64_t panel_width(int64_t channel) const;
-  void pack_panels(const float* weight);
-  void pack_depthwise(const float* weight);
+  Floats packed_panels(const float* weight) const;
+  Floats packed_depthwise(const float* weight) const;
   const float* framed(const Job& job, int64_t task, int64_t slot, bool alone);
   void compute(const Job& job, int64_t task, const float* input, int64_t channel, int64_t channels,
                const ConvolutionWindows& windows, int64_t first, int64_t last) const;
@@ -38,8 +39,8 @@ class ConvolutionPlan {
   int64_t tasks_;  // images times groups
   int64_t group_weights_ = 0;
   bool parallel_ = false;
-  std::vector<float> weights_;
-  std::vector<std::vector<float>> frames_;  // one a slot
+  std::shared_ptr<const Floats> weights_;
+  std::vector<Floats> frames_;  // one a slot
 };
 
 }  // namespace ostinato

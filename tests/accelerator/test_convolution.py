@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 
 import ostinato as ost
+from ostinato import _native
 
 from . import opinfo
 
@@ -193,6 +196,31 @@ def test_an_activation_of_a_part_is_not_taken_in():
     graph, out = captured(function)
     assert len(graph.nodes) == 2
     agrees(graph, out, function, x)
+
+
+@pytest.mark.parametrize("groups", [1, 16])
+def test_graphs_of_one_module_share_one_copy_of_the_filters(groups):
+    native = _native.ops()
+    layer = nn.Conv2d(16, 32 if groups == 1 else 16, 3, groups=groups, padding=1).eval()
+    gc.collect()
+    before = native.packed_bytes()
+    graphs = []
+    for batch in (1, 2):
+        x = torch.randn(batch, 16, 12, 12)
+        graphs.append((x, *captured(lambda x=x: layer(x))))
+        if batch == 1:
+            one = native.packed_bytes() - before
+            assert one >= 4 * layer.weight.numel()
+    assert native.packed_bytes() - before == one
+    with torch.no_grad():
+        layer.weight.neg_()
+    for x, graph, out in graphs:
+        agrees(graph, out, lambda x=x: layer(x), x)
+    assert native.packed_bytes() - before == one
+    graphs.clear()
+    del graph
+    gc.collect()
+    assert native.packed_bytes() == before
 
 
 def test_a_weight_that_is_computed_or_given_is_not_packed():
