@@ -8,6 +8,7 @@
 #include "graph/convolution_step.h"
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
+#include "graph/product_step.h"
 #include "graph/recurrent_step.h"
 #include "graph/reduction_step.h"
 #include "graph/softmax_step.h"

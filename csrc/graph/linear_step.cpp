@@ -9,10 +9,10 @@ namespace {
 
 constexpr int64_t kNone = -1;
 
-class LinearStep : public Step {
+class LinearStep final : public Step {
  public:
   LinearStep(int64_t input, int64_t weight, int64_t start, int64_t out)
-      : weight_(weight), input_(input), start_(start), out_(out) {}
+      : input_(input), weight_(weight), start_(start), out_(out) {}
 
   // False where the tensors do not fit together.
   bool shape(const Values& values, bool relu) {
@@ -67,12 +67,6 @@ class LinearStep : public Step {
     return true;
   }
 
- protected:
-  MatmulArgs args_{};
-  int64_t weight_;
-  int64_t b_row_ = 0, b_column_ = 0;
-  int64_t batch_ = 1;
-
  private:
   bool shape_start(const Values& values) {
     if (start_ == kNone) return true;
@@ -84,56 +78,21 @@ class LinearStep : public Step {
            (!many || start->sizes[0] == args_.m);
   }
 
-  int64_t input_, start_, out_;  // value numbers, as `weight_`
-  int64_t a_batch_ = 0, b_batch_ = 0, out_batch_ = 0;
+  int64_t input_, weight_, start_, out_;  // value numbers
+  int64_t batch_ = 1, a_batch_ = 0, b_batch_ = 0, out_batch_ = 0;
+  int64_t b_row_ = 0, b_column_ = 0;
+  MatmulArgs args_{};
   std::vector<std::shared_ptr<const PackedMatrix>> packed_;
 };
-
-class ProductStep final : public LinearStep {
- public:
-  using LinearStep::LinearStep;
-
-  bool flat() const { return batch_ == 1; }
-
-  void bind(const Values& values) override {
-    LinearStep::bind(values);
-    parts_ = {{float_data(values[weight_]), args_.k, b_row_, b_column_}};
-    if (own_ == nullptr) own_ = std::make_unique<PackedMatrix>(parts_, args_.n);
-    args_.packed = own_->panels();
-    args_.panel_stride = own_->panel_stride();
-  }
-
-  void refresh(const Values&) override {}
-
-  bool run(const Values&) override {
-    own_->fill(parts_);
-    product(args_);
-    return true;
-  }
-
- private:
-  std::vector<MatrixPart> parts_;
-  std::unique_ptr<PackedMatrix> own_;
-};
-
-template <typename Kind>
-std::unique_ptr<Kind> shaped(const Call& call, const Values& values) {
-  const auto& args = call.args;
-  if (args.size() != 5) return nullptr;
-  const int64_t start = args[2].kind == ArgKind::kNone ? kNone : args[2].as_int();
-  auto step = std::make_unique<Kind>(args[0].as_int(), args[1].as_int(), start, args[4].as_int());
-  return step->shape(values, args[3].as_int() != 0) ? std::move(step) : nullptr;
-}
 
 }  // namespace
 
 std::unique_ptr<Step> linear_step(const Call& call, const Values& values) {
-  return shaped<LinearStep>(call, values);
-}
-
-std::unique_ptr<Step> product_step(const Call& call, const Values& values) {
-  auto step = shaped<ProductStep>(call, values);
-  return step != nullptr && step->flat() ? std::move(step) : nullptr;
+  const auto& args = call.args;
+  if (args.size() != 5) return nullptr;
+  const int64_t start = args[2].kind == ArgKind::kNone ? kNone : args[2].as_int();
+  auto step = std::make_unique<LinearStep>(args[0].as_int(), args[1].as_int(), start, args[4].as_int());
+  return step->shape(values, args[3].as_int() != 0) ? std::move(step) : nullptr;
 }
 
 }  // namespace ostinato

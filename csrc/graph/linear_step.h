@@ -1,4 +1,4 @@
-// A linear layer, or a batch of them, with packed weights; and products of two matrices that both change.
+// A linear layer, or a batch of them, with packed weights.
 #pragma once
 
 #include "graph/step.h"
@@ -12,8 +12,5 @@ namespace ostinato {
 //   out     [m, n], columns side by side
 // Or [b, m, k], [b, k, n] and [b, m, n] without a start.
 std::unique_ptr<Step> linear_step(const Call& call, const Values& values);
-
-// "ostinato::product": the same of two dimensions; every run packs the second matrix anew.
-std::unique_ptr<Step> product_step(const Call& call, const Values& values);
 
 }  // namespace ostinato

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "bindings/isa.h"
 #include "kernels/matmul.h"
 
 namespace ostinato {
@@ -87,21 +88,11 @@ PackedMatrix::PackedMatrix(const std::vector<MatrixPart>& parts, int64_t columns
   const size_t size = std::max(static_cast<size_t>(bytes()), kAlignment);
   data_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, size)));
   if (data_ == nullptr) throw std::bad_alloc();
-  std::memset(data_.get(), 0, size);
-  fill(parts);
-}
-
-void PackedMatrix::fill(const std::vector<MatrixPart>& parts) {
-  for_each_row(parts, columns_, [&](const float* from, int64_t step, int64_t k, int64_t n, int64_t count) {
-    float* to = data_.get() + n / kPanel * panel_stride() + k * kPanel;
-    if (count != kPanel) {
-      for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
-    } else if (step == 1) {
-      std::memcpy(to, from, kPanel * sizeof(float));
-    } else {
-      for (int64_t i = 0; i < kPanel; ++i) to[i] = from[i * step];
-    }
-  });
+  float* to = data_.get();
+  for (const MatrixPart& part : parts) {
+    kernels().pack({part.data, part.row, part.column, part.k, columns, to, panel_stride()});
+    to += part.k * kPanel;
+  }
 }
 
 int64_t PackedMatrix::panel_stride() const { return rows_ * kPanel; }

@@ -17,9 +17,6 @@ class PackedMatrix {
  public:
   PackedMatrix(const std::vector<MatrixPart>& parts, int64_t columns);
 
-  // Packs these in place of what was packed: as many rows and columns.
-  void fill(const std::vector<MatrixPart>& parts);
-
   const float* panels() const { return data_.get(); }
   int64_t panel_stride() const;
   int64_t bytes() const;

@@ -10,6 +10,7 @@
 
 #include "bindings/isa.h"
 #include "graph/contraction_shape.h"
+#include "graph/trial.h"
 
 namespace ostinato {
 namespace {
@@ -90,34 +91,13 @@ class PackedStep final : public Step {
 
 // ---- exact numerics: does the kernel round as torch does? -------------------------------------------------
 
-// Numbers in [-1, 1) with all 24 bits of the mantissa in use: an order of summation shows in the last bits.
-class Numbers {
- public:
-  float next() {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<float>(static_cast<int32_t>(state_ >> 32)) * (1.0f / 2147483648.0f);
-  }
-
- private:
-  uint64_t state_ = 0x05712a70;
-};
-
 // A tensor laid out like `model`, filled with random numbers.
 Handle random_like(AtenTensorHandle model, Numbers* numbers) {
   int64_t dims = 0, *sizes = nullptr, *strides = nullptr;
   aoti_torch_get_dim(model, &dims);
   aoti_torch_get_sizes(model, &sizes);
   aoti_torch_get_strides(model, &strides);
-  Handle made;
-  if (aoti_torch_empty_strided(dims, sizes, strides, aoti_torch_dtype_float32(), aoti_torch_device_type_cpu(),
-                               0, made.out()) != AOTI_TORCH_SUCCESS) {
-    return Handle();
-  }
-  int64_t bytes = 0;
-  aoti_torch_get_storage_size(made.get(), &bytes);
-  float* data = floats(made.get());
-  for (int64_t i = 0; i < bytes / 4; ++i) data[i] = numbers->next();
-  return made;
+  return random_tensor({sizes, sizes + dims}, {strides, strides + dims}, numbers);
 }
 
 // What torch computes for the call on other tensors of the same shapes.

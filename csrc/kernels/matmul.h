@@ -23,4 +23,15 @@ struct MatmulArgs {
 
 using Matmul = void (*)(const MatmulArgs&);
 
+// Writes [k, n] numbers as `MatmulArgs::packed` wants them.
+struct PackArgs {
+  const float* from;
+  int64_t row, column;  // strides in elements
+  int64_t k, n;
+  float* to;
+  int64_t panel_stride;
+};
+
+using Pack = void (*)(const PackArgs&);
+
 }  // namespace ostinato

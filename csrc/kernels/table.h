@@ -30,6 +30,7 @@ struct KernelTable {
   MaxPool max_pool;
   Attention attention;
   Lstm lstm;
+  Pack pack;
   Chain chain;
   ChainLoad chain_load;
   ChainStore chain_store;

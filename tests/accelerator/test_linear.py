@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import gc
-import itertools
 
 import pytest
 import torch
@@ -204,83 +202,3 @@ def test_the_number_of_threads_may_change_after_the_capture():
             torch.testing.assert_close(out, layer(x).detach(), rtol=1e-4, atol=1e-5)
     finally:
         torch.set_num_threads(threads)
-
-
-# ---- products of two matrices that change -------------------------------------
-PRODUCT = "ostinato::product"
-
-
-def _strided(shape, kind):
-    """A matrix of numbers whose elements lie in one of several orders."""
-    rows, columns = shape
-    if kind == "transposed":
-        return torch.randn(columns, rows).t()
-    return torch.randn(rows, 2 * columns)[:, ::2] if kind == "spread" else torch.randn(shape)
-
-
-@pytest.mark.parametrize("kinds", list(itertools.product(["plain", "transposed", "spread"], repeat=2)))
-@pytest.mark.parametrize("sizes", [(8, 1, 1), (8, 5, 16), (31, 300, 33), (64, 17, 100)])
-@pytest.mark.parametrize("start", [None, "row", "all"])
-def test_a_product_is_packed_at_each_replay(kinds, sizes, start):
-    m, k, n = sizes
-    a, b = _strided((m, k), kinds[0]), _strided((k, n), kinds[1])
-    bias = {None: None, "row": torch.randn(n), "all": torch.randn(m, n)}[start]
-
-    def function():
-        return (a @ b if bias is None else torch.addmm(bias, a, b)).relu()
-
-    graph, out = captured(function)
-    assert kernels(graph) == [PRODUCT]
-    for _ in range(2):
-        a.normal_()
-        b.numpy()[:] = torch.randn(k, n).numpy()  # moves no version counter
-        graph.replay()
-        torch.testing.assert_close(out, function(), rtol=1e-4, atol=1e-4)
-        exact = (a.double() @ b.double() + (0 if bias is None else bias)).relu()
-        error = (out - exact).abs().max()
-        assert error <= 4 * (function() - exact).abs().max() + 1e-5
-
-
-def test_products_that_are_left_to_torch():
-    wide = torch.randn(1024, 1024)
-    few, batch, other = torch.randn(7, 1024), torch.randn(2, 8, 8), torch.randn(8, 8).double()
-    for function in (lambda: few @ wide, lambda: wide @ wide, lambda: batch @ batch, lambda: other @ other):
-        graph, out = captured(function)
-        assert PRODUCT not in kernels(graph)
-        graph.replay()
-        torch.testing.assert_close(out, function())
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_training_step_takes_it_for_all_its_products(threads):
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        torch.manual_seed(0)
-        nets = [torch.nn.Sequential(torch.nn.Linear(20, 40), torch.nn.ReLU(), torch.nn.Linear(40, 10))]
-        nets.append(copy.deepcopy(nets[0]))
-        x, y = torch.randn(32, 20), torch.randint(0, 10, (32,))
-        steps = []
-        for net in nets:
-            optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-
-            def step(net=net, optimizer=optimizer):
-                optimizer.zero_grad()
-                F.cross_entropy(net(x), y).backward()
-                optimizer.step()
-
-            step()
-            steps.append(step)
-        graph = ost.accelerator.Graph(numerics="fast")
-        with graph:
-            steps[0]()
-        assert kernels(graph).count(PRODUCT) == 5
-        for _ in range(20):
-            x.normal_()
-            graph.replay()
-            steps[1]()
-            torch.testing.assert_close(
-                list(nets[0].parameters()), list(nets[1].parameters()), rtol=1e-4, atol=1e-5
-            )
-    finally:
-        torch.set_num_threads(before)

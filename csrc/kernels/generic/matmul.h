@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/generic/matmul_tile.h"
+#include "kernels/generic/pack.h"
 
 namespace ostinato {
 namespace {
@@ -24,8 +25,22 @@ constexpr int64_t kBlockRows = 48;  // of `a`, copied at a time: of 1 KiB each
 inline int64_t parts(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Rows that lie across memory: the vectors behind `depth` spill into the space between the rows of the copy.
+inline void turn_rows(const float* from, int64_t a_column, int64_t rows, int64_t depth, float* to) {
+  static_assert(kTileStride - kDepth >= kVectorFloats);
+  for (int64_t i = 0; i < depth; i += kVectorFloats) {
+    for (int64_t r = 0; r < rows; r += kVectorFloats) {
+      turn_square(from + i * a_column + r, a_column, depth - i, least(rows - r, kVectorFloats),
+                  to + r * kTileStride + i, kTileStride);
+    }
+  }
+}
+
 inline void copy_rows(const MatmulArgs& args, int64_t row, int64_t rows, int64_t k, int64_t depth,
                       float* to) {
+  if (args.a_row == 1 && args.a_column != 1) {
+    return turn_rows(args.a + row + k * args.a_column, args.a_column, rows, depth, to);
+  }
   for (int64_t r = 0; r < rows; ++r, to += kTileStride) {
     const float* from = args.a + (row + r) * args.a_row + k * args.a_column;
     if (args.a_column == 1) {

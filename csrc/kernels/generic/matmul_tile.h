@@ -98,14 +98,7 @@ inline Vector rectified(Vector v) { return v < 0.0f ? Vector{} : v; }
 template <int R, int P>
 inline void full_tile(const Tile& t) {
   constexpr int V = P * kPanelVectors;
-  Sums<R, V> sums;
-#pragma GCC unroll 32
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 32
-    for (int v = 0; v < V; ++v) {
-      sums[r][v] = t.start == nullptr ? Vector{} : load(t.start + r * t.start_row + v * kVectorFloats);
-    }
-  }
+  Sums<R, V> sums = {};
   const float *a = t.a, *b = t.b, *next = t.next;
   const int64_t panel_stride = t.panel_stride;
 #pragma GCC unroll 4
@@ -121,7 +114,10 @@ inline void full_tile(const Tile& t) {
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 32
     for (int v = 0; v < V; ++v) {
-      const Vector sum = t.relu ? rectified(sums[r][v]) : sums[r][v];
+      // Added last: a long sum is made of the sums of its pieces, which rounds less.
+      Vector sum = sums[r][v];
+      if (t.start != nullptr) sum = sum + load(t.start + r * t.start_row + v * kVectorFloats);
+      if (t.relu) sum = rectified(sum);
       store(t.out + r * t.out_row + v * kVectorFloats, sum);
     }
   }

@@ -5,6 +5,7 @@
 #include "kernels/generic/convolution_kernels.h"
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
+#include "kernels/generic/pack.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/generic/pooling.h"
 #include "kernels/generic/recurrent.h"
@@ -29,6 +30,7 @@ const KernelTable& kernels_baseline() {
       &max_pool,
       &attention,
       &lstm,
+      &pack,
       &chain,
       &chain_load,
       &chain_store,

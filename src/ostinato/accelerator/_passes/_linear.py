@@ -8,35 +8,21 @@ import torch
 
 from .._program import FusedNode, Node, Program, Value
 from ._context import Context, Edit, Uses
+from ._product import Product, fused, product_of
 
 _aten = torch.ops.aten
-# A matrix that changes is packed by each replay: enough rows must share it, and it should stay in a cache.
-_LEAST_ROWS = 8
-_MOST_PACKED = 1 << 19  # elements
-
-
-@dataclasses.dataclass(slots=True)
-class _Product:
-    """``start + a @ weight``, as one recorded node computes it."""
-
-    a: Value
-    weight: Value
-    start: Value | None
-    out: Value
 
 
 def apply(program: Program, context: Context) -> None:
-    """Products of an activation and a weight go to the packed kernel, and so do those of a training step."""
+    """Weights are packed once, what changes by each replay, or torch multiplies where that is faster."""
     uses = Uses(program, context)
     edit = Edit(program)
     for index, node in enumerate(program.nodes):
-        product = _product(node) if isinstance(node, Node) else None
-        if product is None or not _takes(product):
+        product = product_of(node)
+        if product is None:
             continue
         assert isinstance(node, Node)
-        weight = context.is_weight(product.weight)
-        if not weight and not _pays(product):
-            continue
+        weight = _stays(product, context)
         relu = _relu_after(program, index, product.out, uses)
         if relu is None:
             edit.replace({index}, _fused(product, weight, product.out, (node,)), index)
@@ -46,50 +32,9 @@ def apply(program: Program, context: Context) -> None:
     edit.apply()
 
 
-def _product(node: Node) -> _Product | None:
-    if node.op in (_aten.mm.default, _aten.bmm.default):
-        a, weight = node.args
-        return _Product(a, weight, None, node.outputs)
-    if node.op is _aten.addmm.default and _plain_sum(node):
-        start, a, weight = node.args
-        return _Product(a, weight, start, node.outputs)
-    return None
-
-
-def _plain_sum(node: Node) -> bool:
-    return all(node.kwargs.get(factor, 1) == 1 for factor in ("beta", "alpha"))
-
-
-def _pays(product: _Product) -> bool:
-    """Whether to pack the second matrix anew is little beside the product."""
-    rows, columns = product.weight.sizes[-2:]
-    few = len(product.out.sizes) == 2 and rows * columns <= _MOST_PACKED
-    return few and product.out.sizes[0] >= _LEAST_ROWS
-
-
-def _takes(product: _Product) -> bool:
-    """Whether the kernel takes these values."""
-    values = [product.a, product.weight, product.out]
-    if product.start is not None:
-        values.append(product.start)
-        if not _startable(product.start, product.out):
-            return False
-    return (
-        all(v.dtype == torch.float32 and not v.conj and not v.neg for v in values)
-        and 0 not in (*product.a.sizes, *product.weight.sizes)
-        and _rows(product.out)
-    )
-
-
-def _rows(value: Value) -> bool:
-    """Whether the elements of each row lie side by side."""
-    return value.strides[-1] == 1 or value.sizes[-1] == 1
-
-
-def _startable(start: Value, out: Value) -> bool:
-    """Whether the sums of ``out`` can start from these numbers: one row for all, or one each."""
-    columns = out.sizes[-1]
-    return start.sizes in ((columns,), (1, columns), out.sizes) and _rows(start)
+def _stays(product: Product, context: Context) -> bool:
+    """Whether the right side is a weight that is packed once, for a step that takes it so."""
+    return context.is_weight(product.b) and (product.start is None or len(product.out.sizes) == 2)
 
 
 def _relu_after(program: Program, index: int, out: Value, uses: Uses) -> tuple[int, Value, Node] | None:
@@ -137,15 +82,9 @@ def _packed(value: Value) -> bool:
     return True
 
 
-def _fused(product: _Product, weight: bool, out: Value, sources: tuple[Node, ...]) -> FusedNode:
+def _fused(product: Product, weight: bool, out: Value, sources: tuple[Node, ...]) -> FusedNode:
     relu = len(sources) > 1
-    made = frozenset((out.storage,))
-    return FusedNode(
-        kernel="ostinato::linear" if weight else "ostinato::product",
-        args=(product.a, product.weight, product.start, relu, out),
-        outputs=(out,),
-        fresh=made,
-        written=frozenset(),
-        weights=(product.weight,) if weight else (),
-        sources=sources,
-    )
+    args = (product.a, product.b, product.start, relu, out)
+    if weight:
+        return fused("ostinato::linear", args, out, sources, weights=(product.b,))
+    return fused("ostinato::product", args, out, sources)
