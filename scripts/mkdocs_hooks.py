@@ -15,9 +15,12 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 # Folder -> its title, and the pages that come first; the others follow by name.
 SECTIONS = {
-    "guides": ("Guides", ("capture", "control_flow", "training", "torchscript", "export", "deploy")),
+    "guides": (
+        "Guides",
+        ("capture", "control_flow", "training", "fast_inference", "torchscript", "export", "deploy"),
+    ),
     "reference": ("Reference", ("accelerator", "torchscript", "export", "cli", "errors", "operators")),
-    "design": ("Design", ("capture", "native", "torchscript", "export")),
+    "design": ("Design", ("capture", "replay", "native", "torchscript", "export")),
     "project": ("Project", ("contributing", "changelog", "security")),
 }
 DOCUMENTS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
