@@ -42,7 +42,7 @@ class NodeRecord:
     """One node, for reading.
 
     ``step`` says how a replay does it: ``fused``, ``packed``, ``kernel``, ``shim``,
-    ``dispatcher``, ``python`` or ``generator``; empty where there is nothing to do.
+    ``dispatcher``, ``python``, ``generator`` or ``control``; empty where there is nothing to do.
     ``sources`` are the operators that a fused node stands for. ``flops`` counts the
     arithmetic of matrix products and convolutions alone, ``nbytes`` what the node
     reads and writes.
