@@ -1,4 +1,4 @@
-"""Attention in one kernel: what torch records as one node."""
+"""Attention in one kernel: what torch records as one node, and what was written as its parts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import torch
 
 from .._forms import bind
 from .._program import FusedNode, Node, Program, Value
+from ._attention_parts import Parts, parts_around
 from ._context import Context, Edit, Uses
-from ._layout import is_float
+from ._layout import expanded, is_float
 
 _MAX_DIMS = 256  # of a head; kMaxHeadDims in csrc/kernels/attention.h
 
@@ -71,7 +72,28 @@ def apply(program: Program, context: Context) -> None:
             heads = _of_flash(node, index, uses)
             if heads is not None and heads.takes():
                 edit.replace({index}, heads.fused((node,)), index)
+            continue
+        parts = parts_around(program, index, uses)
+        heads = None if parts is None else _of_parts(parts)
+        if parts is not None and heads is not None and heads.takes():
+            sources = [program.nodes[i] for i in sorted(parts.nodes)]
+            fused = heads.fused(tuple(each for each in sources if isinstance(each, Node)))
+            edit.replace(parts.nodes, fused, parts.at)
     edit.apply()
+
+
+def _of_parts(parts: Parts) -> Heads:
+    return Heads(
+        q=parts.q,
+        k=parts.k,
+        v=parts.v,
+        mask=parts.mask,
+        out=parts.out,
+        logsumexp=None,
+        scale=parts.scale,
+        causal=False,
+        blind_is_zero=False,
+    )
 
 
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -99,16 +121,3 @@ def _of_flash(node: Node, index: int, uses: Uses) -> Heads | None:
         causal=given["is_causal"],
         blind_is_zero=True,
     )
-
-
-def expanded(value: Value, sizes: tuple[int, ...]) -> Value | None:
-    """``value`` broadcast to ``sizes``; None where it does not fit."""
-    missing = len(sizes) - len(value.sizes)
-    if missing < 0:
-        return None
-    strides = [0] * missing
-    for own, stride, size in zip(value.sizes, value.strides, sizes[missing:], strict=True):
-        if own not in (1, size):
-            return None
-        strides.append(stride if own == size else 0)
-    return dataclasses.replace(value, sizes=tuple(sizes), strides=tuple(strides))

@@ -20,6 +20,19 @@ def dense(*values: Value | None) -> bool:
     return all(v is None or _step(v.sizes, v.strides) in (1, None) for v in values)
 
 
+def expanded(value: Value, sizes: tuple[int, ...]) -> Value | None:
+    """``value`` broadcast to ``sizes``; None where it does not fit."""
+    missing = len(sizes) - len(value.sizes)
+    if missing < 0:
+        return None
+    strides = [0] * missing
+    for own, stride, size in zip(value.sizes, value.strides, sizes[missing:], strict=True):
+        if own not in (1, size):
+            return None
+        strides.append(stride if own == size else 0)
+    return dataclasses.replace(value, sizes=tuple(sizes), strides=tuple(strides))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows:
     """A value as rows of numbers that lie side by side, each row ``step`` numbers after the one before."""
