@@ -9,6 +9,7 @@
 #include "graph/linear_step.h"
 #include "graph/norm_step.h"
 #include "graph/product_step.h"
+#include "graph/pad_step.h"
 #include "graph/recurrent_step.h"
 #include "graph/reduction_step.h"
 #include "graph/softmax_step.h"
@@ -30,6 +31,7 @@ const std::vector<Entry> kFused = {
     {"ostinato::layer_norm", &norm_step},
     {"ostinato::linear", &linear_step},
     {"ostinato::lstm", &lstm_step},
+    {"ostinato::pad", &pad_step},
     {"ostinato::product", &product_step},
     {"ostinato::reduction", &reduction_step},
     {"ostinato::rms_norm", &norm_step},

@@ -9,6 +9,7 @@
 #include "kernels/convolution.h"
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
+#include "kernels/pad.h"
 #include "kernels/pointwise.h"
 #include "kernels/pooling.h"
 #include "kernels/recurrent.h"
@@ -34,6 +35,7 @@ struct KernelTable {
   Chain chain;
   ChainLoad chain_load;
   ChainStore chain_store;
+  Pad pad;
 };
 
 const KernelTable& kernels_baseline();

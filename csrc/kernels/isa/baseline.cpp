@@ -6,6 +6,7 @@
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pack.h"
+#include "kernels/generic/pad.h"
 #include "kernels/generic/pointwise.h"
 #include "kernels/generic/pooling.h"
 #include "kernels/generic/recurrent.h"
@@ -34,6 +35,7 @@ const KernelTable& kernels_baseline() {
       &chain,
       &chain_load,
       &chain_store,
+      &pad,
   };
   // clang-format on
   return table;

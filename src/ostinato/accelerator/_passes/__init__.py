@@ -13,6 +13,7 @@ from . import (
     _dead,
     _linear,
     _normalisation,
+    _padding,
     _pointwise,
     _recurrent,
     _reduction,
@@ -31,6 +32,7 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
     _normalisation.apply,
     _softmax.apply,
     _reduction.apply,
+    _padding.apply,
     _pointwise.apply,
 )
 
