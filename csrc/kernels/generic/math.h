@@ -107,7 +107,7 @@ inline Vector expm1(Vector x) {
   const Vector q = fused(p * at.r, at.r, at.r);      // exp(r) - 1
   const Vector half = scale(broadcast(0.5f), at.n);  // half, because 2^128 is too large
   const Vector y = fused(half, q, half - 0.5f) * 2.0f;
-  return x == 0.0f ? x : y;
+  return magnitude(x) < 5.9604645e-8f ? x : y;  // 2^-24; halved, a denormal number would lose a digit
 }
 
 // 1 / (1 + exp(-x)) within 3 ulp, also where it is next to nothing.
