@@ -12,7 +12,8 @@ from .._forms import bind
 from .._program import Node, Value
 from ._access import Access, Ints, Loop, loop_over
 from ._chain_code import Code, Op, Operand
-from ._chain_table import ARITHMETIC, COMPARISONS, COPIES, LOGIC, Arguments, Entry
+from ._chain_entry import Arguments, Entry
+from ._chain_table import ARITHMETIC, COMPARISONS, COPIES, LOGIC
 
 _HALVES = {torch.bfloat16: Op.TO_BFLOAT16, torch.float16: Op.TO_HALF}
 _FLOATS = {torch.float32, *_HALVES}

@@ -8,17 +8,11 @@ one for a chain. In-place and ``out=`` forms go by the name of the plain one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
-from ._chain_code import Code, Input, Op, Operand, Result
-
-Arguments = dict[str, Any]
-Entry = Callable[[Code, Arguments], Operand | None]
-
-
-def is_tensor(argument: object) -> bool:
-    return isinstance(argument, (Input, Result))
+from ._chain_activations import ACTIVATIONS
+from ._chain_code import Code, Op, Operand
+from ._chain_entry import Arguments, Entry, is_tensor, scaled
+from ._chain_gradients import GRADIENTS
 
 
 def _unary(op: Op) -> Entry:
@@ -38,20 +32,16 @@ def _truths(op: Op) -> Entry:
     return lambda c, a: c(op, c(Op.TRUTH, a["self"]), c(Op.TRUTH, a["other"]))
 
 
-def _scaled(c: Code, factor: Operand, x: Operand) -> Operand:
-    return x if factor == 1 and not is_tensor(factor) else c(Op.MULTIPLY, x, factor)
-
-
 def _add(c: Code, a: Arguments) -> Operand:
-    return c(Op.ADD, a["self"], _scaled(c, a["alpha"], a["other"]))
+    return c(Op.ADD, a["self"], scaled(c, a["alpha"], a["other"]))
 
 
 def _sub(c: Code, a: Arguments) -> Operand:
-    return c(Op.SUBTRACT, a["self"], _scaled(c, a["alpha"], a["other"]))
+    return c(Op.SUBTRACT, a["self"], scaled(c, a["alpha"], a["other"]))
 
 
 def _rsub(c: Code, a: Arguments) -> Operand:
-    return c(Op.SUBTRACT, a["other"], _scaled(c, a["alpha"], a["self"]))
+    return c(Op.SUBTRACT, a["other"], scaled(c, a["alpha"], a["self"]))
 
 
 def _div(c: Code, a: Arguments) -> Operand | None:
@@ -65,87 +55,6 @@ def _clamp(c: Code, a: Arguments) -> Operand:
     if a.get("max") is not None:
         y = c(Op.MINIMUM, y, a["max"])
     return y
-
-
-def _hardtanh(c: Code, a: Arguments) -> Operand:
-    return c(Op.MINIMUM, c(Op.MAXIMUM, a["self"], a["min_val"]), a["max_val"])
-
-
-def _six(c: Code, x: Operand) -> Operand:
-    """x + 3 between 0 and 6."""
-    return c(Op.MINIMUM, c(Op.MAXIMUM, c(Op.ADD, x, 3.0), 0.0), 6.0)
-
-
-def _hardsigmoid(c: Code, a: Arguments) -> Operand:
-    return c(Op.DIVIDE, _six(c, a["self"]), 6.0)
-
-
-def _hardswish(c: Code, a: Arguments) -> Operand:
-    return c(Op.DIVIDE, c(Op.MULTIPLY, a["self"], _six(c, a["self"])), 6.0)
-
-
-def _leaky_relu(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    return c(Op.SELECT, c(Op.LESS, 0.0, x), x, c(Op.MULTIPLY, x, a["negative_slope"]))
-
-
-def _prelu(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    return c(Op.SELECT, c(Op.LESS, 0.0, x), x, c(Op.MULTIPLY, x, a["weight"]))
-
-
-def _elu(c: Code, a: Arguments) -> Operand:
-    x, alpha, scale = a["self"], a.get("alpha", 1.0), a.get("scale", 1.0)
-    below = c(Op.EXPM1, _scaled(c, a.get("input_scale", 1.0), x))
-    return c(
-        Op.SELECT, c(Op.LESS, x, 0.0), _scaled(c, float(alpha) * float(scale), below), _scaled(c, scale, x)
-    )
-
-
-def _celu(c: Code, a: Arguments) -> Operand | None:
-    alpha = float(a["alpha"])
-    if alpha == 0:
-        return None
-    return _elu(c, {"self": a["self"], "alpha": alpha, "input_scale": 1 / alpha})
-
-
-def _threshold(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    return c(Op.SELECT, c(Op.LESS_EQUAL, x, a["threshold"]), a["value"], x)
-
-
-def _gelu(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    if a["approximate"] == "none":
-        return c(Op.GELU, x)
-    return c(Op.MULTIPLY, x, c(Op.SIGMOID, _gelu_argument(c, x)))
-
-
-# (1 + tanh(u)) / 2 is sigmoid(2 u), which loses no digits where it is small.
-_GELU_FACTOR, _GELU_CUBIC = 2 * math.sqrt(2 / math.pi), 0.044715
-
-
-def _gelu_argument(c: Code, x: Operand) -> Operand:
-    cube = c(Op.MULTIPLY, c(Op.MULTIPLY, x, x), x)
-    return c(Op.MULTIPLY, c(Op.ADD, c(Op.MULTIPLY, cube, _GELU_CUBIC), x), _GELU_FACTOR)
-
-
-def _silu(c: Code, a: Arguments) -> Operand:
-    return c(Op.MULTIPLY, a["self"], c(Op.SIGMOID, a["self"]))
-
-
-def _soft(c: Code, x: Operand) -> Operand:
-    return c(Op.LOG1P, c(Op.EXP, x))
-
-
-def _softplus(c: Code, a: Arguments) -> Operand:
-    scaled = _scaled(c, a["beta"], a["self"])
-    soft = c(Op.DIVIDE, _soft(c, scaled), a["beta"])
-    return c(Op.SELECT, c(Op.LESS, a["threshold"], scaled), a["self"], soft)
-
-
-def _mish(c: Code, a: Arguments) -> Operand:
-    return c(Op.MULTIPLY, a["self"], c(Op.TANH, _soft(c, a["self"])))
 
 
 def _reciprocal(c: Code, a: Arguments) -> Operand:
@@ -195,12 +104,12 @@ def _lerp(c: Code, a: Arguments) -> Operand:
 
 
 def _addcmul(c: Code, a: Arguments) -> Operand:
-    product = c(Op.MULTIPLY, _scaled(c, a["value"], a["tensor1"]), a["tensor2"])
+    product = c(Op.MULTIPLY, scaled(c, a["value"], a["tensor1"]), a["tensor2"])
     return c(Op.ADD, a["self"], product)
 
 
 def _addcdiv(c: Code, a: Arguments) -> Operand:
-    quotient = c(Op.DIVIDE, _scaled(c, a["value"], a["tensor1"]), a["tensor2"])
+    quotient = c(Op.DIVIDE, scaled(c, a["value"], a["tensor1"]), a["tensor2"])
     return c(Op.ADD, a["self"], quotient)
 
 
@@ -220,85 +129,10 @@ def _isinf(c: Code, a: Arguments) -> Operand:
     return c(Op.EQUAL, c(Op.ABSOLUTE, a["self"]), math.inf)
 
 
-# ---- gradients ----------------------------------------------------------------
-def _threshold_backward(c: Code, a: Arguments) -> Operand:
-    return c(Op.SELECT, c(Op.LESS_EQUAL, a["self"], a["threshold"]), 0.0, a["grad_output"])
-
-
-def _sigmoid_backward(c: Code, a: Arguments) -> Operand:
-    y = a["output"]
-    return c(Op.MULTIPLY, c(Op.MULTIPLY, a["grad_output"], c(Op.SUBTRACT, 1.0, y)), y)
-
-
-def _tanh_backward(c: Code, a: Arguments) -> Operand:
-    y = a["output"]
-    return c(Op.MULTIPLY, a["grad_output"], c(Op.SUBTRACT, 1.0, c(Op.MULTIPLY, y, y)))
-
-
-def _hardtanh_backward(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    outside = c(Op.OR, c(Op.LESS_EQUAL, x, a["min_val"]), c(Op.LESS_EQUAL, a["max_val"], x))
-    return c(Op.SELECT, outside, 0.0, a["grad_output"])
-
-
-def _leaky_relu_backward(c: Code, a: Arguments) -> Operand:
-    below = c(Op.MULTIPLY, a["grad_output"], a["negative_slope"])
-    return c(Op.SELECT, c(Op.LESS, 0.0, a["self"]), a["grad_output"], below)
-
-
-def _silu_backward(c: Code, a: Arguments) -> Operand:
-    x, s = a["self"], c(Op.SIGMOID, a["self"])
-    slope = c(Op.ADD, c(Op.MULTIPLY, x, c(Op.SUBTRACT, 1.0, s)), 1.0)
-    return c(Op.MULTIPLY, c(Op.MULTIPLY, a["grad_output"], s), slope)
-
-
-def _softplus_backward(c: Code, a: Arguments) -> Operand:
-    scaled = _scaled(c, a["beta"], a["self"])
-    inner = c(Op.MULTIPLY, a["grad_output"], c(Op.SIGMOID, scaled))
-    return c(Op.SELECT, c(Op.LESS, a["threshold"], scaled), a["grad_output"], inner)
-
-
-def _gelu_backward(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    if a["approximate"] == "none":
-        erf = c(Op.ERF, c(Op.MULTIPLY, x, math.sqrt(0.5)))
-        below = c(Op.ADD, c(Op.MULTIPLY, erf, 0.5), 0.5)
-        density = c(Op.EXP, c(Op.MULTIPLY, c(Op.MULTIPLY, x, x), -0.5))
-        density = c(Op.MULTIPLY, density, 1 / math.sqrt(2 * math.pi))
-        slope = c(Op.ADD, below, c(Op.MULTIPLY, x, density))
-        return c(Op.MULTIPLY, a["grad_output"], slope)
-    s = c(Op.SIGMOID, _gelu_argument(c, x))
-    steep = c(Op.MULTIPLY, s, c(Op.SUBTRACT, 1.0, s))
-    square = c(Op.MULTIPLY, x, x)
-    inner = c(Op.ADD, c(Op.MULTIPLY, square, 3 * _GELU_CUBIC * _GELU_FACTOR), _GELU_FACTOR)
-    slope = c(Op.ADD, s, c(Op.MULTIPLY, c(Op.MULTIPLY, x, steep), inner))
-    return c(Op.MULTIPLY, a["grad_output"], slope)
-
-
-def _elu_backward(c: Code, a: Arguments) -> Operand:
-    x, alpha, scale, within = a["self_or_result"], a["alpha"], a["scale"], a["input_scale"]
-    grad = a["grad_output"]
-    if a["is_result"]:
-        slope: Operand = _scaled(c, within, c(Op.ADD, x, float(alpha) * float(scale)))
-    else:
-        factor = float(within) * float(alpha) * float(scale)
-        slope = _scaled(c, factor, c(Op.EXP, _scaled(c, within, x)))
-    below = c(Op.MULTIPLY, grad, slope)
-    return c(Op.SELECT, c(Op.LESS_EQUAL, x, 0.0), below, _scaled(c, scale, grad))
-
-
-def _hardsigmoid_backward(c: Code, a: Arguments) -> Operand:
-    x = a["self"]
-    inside = c(Op.AND, c(Op.LESS, -3.0, x), c(Op.LESS, x, 3.0))
-    return c(Op.SELECT, inside, c(Op.MULTIPLY, a["grad_output"], 1 / 6), 0.0)
-
-
-def _native_dropout_backward(c: Code, a: Arguments) -> Operand:
-    return c(Op.MULTIPLY, c(Op.MULTIPLY, a["grad_output"], a["mask"]), a["scale"])
-
-
 # Results that are numbers, of numbers.
 ARITHMETIC: dict[str, Entry] = {
+    **ACTIVATIONS,
+    **GRADIENTS,
     "abs": _unary(Op.ABSOLUTE),
     "neg": _unary(Op.NEGATE),
     "relu": _unary(Op.RELU),
@@ -329,18 +163,6 @@ ARITHMETIC: dict[str, Entry] = {
     "clamp": _clamp,
     "clamp_min": _clamp,
     "clamp_max": _clamp,
-    "hardtanh": _hardtanh,
-    "hardsigmoid": _hardsigmoid,
-    "hardswish": _hardswish,
-    "leaky_relu": _leaky_relu,
-    "_prelu_kernel": _prelu,
-    "elu": _elu,
-    "celu": _celu,
-    "threshold": _threshold,
-    "gelu": _gelu,
-    "silu": _silu,
-    "softplus": _softplus,
-    "mish": _mish,
     "reciprocal": _reciprocal,
     "rsqrt": _rsqrt,
     "square": _square,
@@ -353,17 +175,6 @@ ARITHMETIC: dict[str, Entry] = {
     "addcdiv": _addcdiv,
     "where": _where,
     "masked_fill": _masked_fill,
-    "threshold_backward": _threshold_backward,
-    "sigmoid_backward": _sigmoid_backward,
-    "tanh_backward": _tanh_backward,
-    "hardtanh_backward": _hardtanh_backward,
-    "leaky_relu_backward": _leaky_relu_backward,
-    "silu_backward": _silu_backward,
-    "softplus_backward": _softplus_backward,
-    "gelu_backward": _gelu_backward,
-    "elu_backward": _elu_backward,
-    "hardsigmoid_backward": _hardsigmoid_backward,
-    "native_dropout_backward": _native_dropout_backward,
 }
 
 # Results that are truths, of numbers.
