@@ -7,6 +7,7 @@
 #include "kernels/chain.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
+#include "kernels/eigh.h"
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/pad.h"
@@ -36,6 +37,7 @@ struct KernelTable {
   ChainLoad chain_load;
   ChainStore chain_store;
   Pad pad;
+  EighKernels eigh;
 };
 
 const KernelTable& kernels_baseline();

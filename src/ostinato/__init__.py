@@ -14,6 +14,7 @@ from ._version import __version__ as __version__
 _LAZY = {
     "accelerator": "ostinato.accelerator",
     "export": "ostinato.export",
+    "linalg": "ostinato.linalg",
     "torchscript": "ostinato.torchscript",
     "deploy": "ostinato.deployment",
     "load": "ostinato.deployment",

@@ -13,6 +13,8 @@ _NAMES = {
     "torch.accelerator.graph_pool_handle": "ostinato.accelerator._installed:graph_pool_handle",
     "torch.accelerator.is_capturing": "ostinato.accelerator._installed:is_capturing",
     "torch.accelerator.make_graphed_callables": "ostinato.accelerator._installed:make_graphed_callables",
+    "torch.linalg.eigh": "ostinato.linalg._installed:eigh",
+    "torch.linalg.eigvalsh": "ostinato.linalg._installed:eigvalsh",
 }
 
 _ABSENT = object()

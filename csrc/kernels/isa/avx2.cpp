@@ -3,6 +3,7 @@
 #include "kernels/generic/chain_move.h"
 #include "kernels/generic/contraction.h"
 #include "kernels/generic/convolution_kernels.h"
+#include "kernels/generic/eigh.h"
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
 #include "kernels/generic/pack.h"
@@ -36,6 +37,7 @@ const KernelTable& kernels_avx2() {
       &chain_load,
       &chain_store,
       &pad,
+      eigensolver::kKernels,
   };
   // clang-format on
   return table;

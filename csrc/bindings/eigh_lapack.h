@@ -1,0 +1,13 @@
+// LAPACK, as torch brings it, for one matrix after the other on all threads.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/eigh.h"
+
+namespace ostinato {
+
+// As EighKernel::solve for the whole batch; dtype as torch numbers it. Needs no scratch memory.
+void solve_by_lapack(const EighArgs& args, int32_t dtype, int64_t batch);
+
+}  // namespace ostinato

@@ -1,0 +1,217 @@
+// Eigenvalues of Hermitian matrices as operators: tensors in, the kernels or torch's LAPACK, tensors out.
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "bindings/eigh_choice.h"
+#include "bindings/eigh_lapack.h"
+#include "bindings/isa.h"
+#include "graph/parallel.h"
+
+namespace ostinato {
+namespace {
+
+using torch::stable::Tensor;
+
+constexpr int64_t kKeptScratch = 8 << 20;  // bytes of scratch memory that a thread keeps between calls
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+// Scratch memory of the calling thread, until its next call.
+class Scratch {
+ public:
+  explicit Scratch(int64_t bytes) {
+    thread_local std::unique_ptr<void, Free> kept;
+    thread_local int64_t size = 0;
+    if (bytes <= size) {
+      memory_ = kept.get();
+      return;
+    }
+    std::unique_ptr<void, Free> fresh(std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)));
+    STD_TORCH_CHECK(fresh != nullptr, "eigh: no memory for ", bytes, " bytes");
+    memory_ = fresh.get();
+    if (bytes <= kKeptScratch) {
+      kept = std::move(fresh);
+      size = bytes;
+    } else {
+      own_ = std::move(fresh);
+    }
+  }
+  void* get() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+  std::unique_ptr<void, Free> own_;
+};
+
+// What a call works on, checked: square matrices, one after the other in memory.
+struct Problem {
+  Tensor a;
+  int32_t dtype, value_dtype;
+  int64_t n, batch;
+  bool upper;
+  std::vector<int64_t> sizes;
+};
+
+bool is_transposed(const Tensor& a) {
+  const auto sizes = a.sizes(), strides = a.strides();
+  const size_t dims = sizes.size();
+  if (strides[dims - 2] != 1) return false;
+  int64_t step = 1;
+  for (size_t i = 0; i < dims; ++i) {
+    const size_t d = i == 0 ? dims - 2 : i == 1 ? dims - 1 : dims - 1 - i;
+    if (sizes[d] != 1 && strides[d] != step) return false;
+    step *= sizes[d];
+  }
+  return true;
+}
+
+Problem problem(const Tensor& a, bool upper) {
+  const auto sizes = a.sizes();
+  const size_t dims = sizes.size();
+  STD_TORCH_CHECK(dims >= 2, "linalg.eigh: The input tensor A must have at least 2 dimensions.");
+  STD_TORCH_CHECK(sizes[dims - 1] == sizes[dims - 2],
+                  "linalg.eigh: A must be batches of square matrices, but they are ", sizes[dims - 2], " by ",
+                  sizes[dims - 1], " matrices");
+  Problem p{a, 0, 0, sizes[dims - 1], 1, upper, {sizes.begin(), sizes.end()}};
+  for (size_t d = 0; d + 2 < dims; ++d) p.batch *= sizes[d];
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(a.get(), &p.dtype));
+  p.value_dtype = real_dtype(p.dtype);
+  STD_TORCH_CHECK(p.value_dtype >= 0,
+                  "linalg.eigh: A must be of dtype float32, float64, complex64 or complex128");
+  if (!a.is_contiguous()) {
+    // A symmetric matrix by columns is its other triangle by rows.
+    if (p.dtype == p.value_dtype && is_transposed(a)) {
+      p.upper = !upper;
+    } else {
+      p.a = torch::stable::contiguous(a);
+    }
+  }
+  return p;
+}
+
+Tensor empty(const std::vector<int64_t>& sizes, int32_t dtype, bool by_columns) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  if (by_columns) std::swap(strides[sizes.size() - 1], strides[sizes.size() - 2]);
+  AtenTensorHandle handle = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(),
+                                                  strides.data(), dtype, aoti_torch_device_type_cpu(), 0,
+                                                  &handle));
+  return Tensor(handle);
+}
+
+struct Solution {
+  Tensor values, vectors;
+  std::vector<int32_t> info;
+
+  // The first matrix that went wrong, or -1.
+  int64_t bad() const {
+    const auto at = std::find_if(info.begin(), info.end(), [](int32_t i) { return i != 0; });
+    return at == info.end() ? -1 : at - info.begin();
+  }
+};
+
+void solve_in_lanes(const EighKernel& kernel, const EighArgs& whole, int64_t batch) {
+  const int64_t groups = (batch + kernel.lanes - 1) / kernel.lanes, bytes = kernel.scratch(whole.n);
+  // A group takes about this many nanoseconds: enough of them for a thread to be worth waking.
+  const int64_t each = 200 + 20 * whole.n * whole.n + whole.n * whole.n * whole.n;
+  parallel_for(groups, 1 + 20000 / each, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(bytes);
+    EighArgs args = whole;
+    args.scratch = scratch.get();
+    args.first = begin * kernel.lanes;
+    args.last = std::min(batch, end * kernel.lanes);
+    kernel.solve(args);
+  });
+}
+
+Solution solve(const Problem& p, bool vectors) {
+  std::vector<int64_t> sizes = p.sizes;
+  Solution s;
+  s.info.resize(static_cast<size_t>(p.batch));
+  if (vectors) s.vectors = empty(sizes, p.dtype, true);
+  sizes.pop_back();
+  s.values = empty(sizes, p.value_dtype, false);
+  if (p.batch == 0 || p.n == 0) return s;
+  EighArgs args{};
+  args.a = p.a.const_data_ptr();
+  args.values = s.values.mutable_data_ptr();
+  args.vectors = vectors ? s.vectors.mutable_data_ptr() : nullptr;
+  args.info = s.info.data();
+  args.n = p.n;
+  args.upper = p.upper;
+  const EighKernel& kernel = kernel_for(p.dtype);
+  if (lanes_pay(p.dtype, p.n, p.batch)) {
+    solve_in_lanes(kernel, args, p.batch);
+  } else {
+    solve_by_lapack(args, p.dtype, p.batch);
+  }
+  return s;
+}
+
+Tensor info_of(const Solution& s, std::vector<int64_t> sizes) {
+  sizes.resize(sizes.size() - 2);
+  Tensor info = empty(sizes, aoti_torch_dtype_int32(), false);
+  std::copy(s.info.begin(), s.info.end(), static_cast<int32_t*>(info.mutable_data_ptr()));
+  return info;
+}
+
+void check(const Solution& s) {
+  const int64_t bad = s.bad();
+  if (bad < 0) return;
+  const char* reason =
+      s.info[static_cast<size_t>(bad)] > 0 ? "holds a number that is not finite" : "did not converge";
+  STD_TORCH_CHECK(false, "linalg.eigh: matrix ", bad, " of the batch ", reason);
+}
+
+std::tuple<Tensor, Tensor> eigh(const Tensor& a, bool upper) {
+  const Solution s = solve(problem(a, upper), true);
+  check(s);
+  return {s.values, s.vectors};
+}
+
+Tensor eigvalsh(const Tensor& a, bool upper) {
+  const Solution s = solve(problem(a, upper), false);
+  check(s);
+  return s.values;
+}
+
+std::tuple<Tensor, Tensor, Tensor> eigh_ex(const Tensor& a, bool upper) {
+  const Problem p = problem(a, upper);
+  const Solution s = solve(p, true);
+  return {s.values, s.vectors, info_of(s, p.sizes)};
+}
+
+int64_t eigh_alone(const Tensor& like) {
+  int32_t dtype = 0;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(like.get(), &dtype));
+  return largest_alone(dtype);
+}
+
+}  // namespace
+}  // namespace ostinato
+
+STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
+  m.def("eigh(Tensor A, bool upper) -> (Tensor eigenvalues, Tensor eigenvectors)");
+  m.def("eigvalsh(Tensor A, bool upper) -> Tensor");
+  m.def("eigh_ex(Tensor A, bool upper) -> (Tensor eigenvalues, Tensor eigenvectors, Tensor info)");
+  m.def("eigh_alone(Tensor like) -> int");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(ostinato, CPU, m) {
+  m.impl("eigh", TORCH_BOX(&ostinato::eigh));
+  m.impl("eigvalsh", TORCH_BOX(&ostinato::eigvalsh));
+  m.impl("eigh_ex", TORCH_BOX(&ostinato::eigh_ex));
+  m.impl("eigh_alone", TORCH_BOX(&ostinato::eigh_alone));
+}
