@@ -10,6 +10,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 import ostinato as ost
+from ostinato import _native
 from tests.linalg.zoo import DTYPES, check, matrices
 
 
@@ -28,3 +29,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    print(_native.info()["isa"])
