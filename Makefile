@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format bench bench-replay bench-train bench-control-flow docs errors operators clean
+.PHONY: help setup demo test fuzz lint format bench bench-replay bench-train bench-control-flow bench-optim docs errors operators clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench-train: setup ## training steps as graphs beside eager torch
 
 bench-control-flow: setup ## loops and conditions in a graph beside eager torch
 	$(BIN)/python -m benchmarks control_flow
+
+bench-optim: setup ## optimizers beside torch's fused and foreach forms
+	$(BIN)/python -m benchmarks optim
 
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

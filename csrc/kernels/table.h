@@ -11,6 +11,7 @@
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/pad.h"
+#include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
 #include "kernels/pooling.h"
 #include "kernels/recurrent.h"
@@ -38,6 +39,7 @@ struct KernelTable {
   ChainStore chain_store;
   Pad pad;
   EighKernels eigh;
+  Update update;
 };
 
 const KernelTable& kernels_baseline();

@@ -15,6 +15,7 @@ _LAZY = {
     "accelerator": "ostinato.accelerator",
     "export": "ostinato.export",
     "linalg": "ostinato.linalg",
+    "optim": "ostinato.optim",
     "torchscript": "ostinato.torchscript",
     "deploy": "ostinato.deployment",
     "load": "ostinato.deployment",

@@ -6,6 +6,7 @@
 #include "kernels/generic/eigh.h"
 #include "kernels/generic/matmul.h"
 #include "kernels/generic/norm.h"
+#include "kernels/generic/optimizer.h"
 #include "kernels/generic/pack.h"
 #include "kernels/generic/pad.h"
 #include "kernels/generic/pointwise.h"
@@ -38,6 +39,7 @@ const KernelTable& kernels_baseline() {
       &chain_store,
       &pad,
       eigensolver::kKernels,
+      &optimizers::update,
   };
   // clang-format on
   return table;

@@ -1,0 +1,92 @@
+// The optimizers: each operator updates all the tensors that it is given.
+#include "graph/optimizer.h"
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <optional>
+
+namespace {
+
+using ostinato::UpdateCall;
+using ostinato::UpdateForm;
+using torch::stable::Tensor;
+using Tensors = std::vector<Tensor>;
+using Maybe = std::optional<Tensor>;
+
+void run(const UpdateForm& form, std::initializer_list<const Tensors*> lists, const Maybe& lr_tensor,
+         const Maybe& grad_scale, const Maybe& found_inf, std::vector<double> numbers,
+         std::vector<bool> flags) {
+  UpdateCall call;
+  for (const Tensors* tensors : lists) {
+    std::vector<AtenTensorHandle> list;
+    list.reserve(tensors->size());
+    for (const Tensor& tensor : *tensors) list.push_back(tensor.get());
+    call.lists.push_back(std::move(list));
+  }
+  const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
+  call.lr_tensor = handle(lr_tensor);
+  call.grad_scale = handle(grad_scale);
+  call.found_inf = handle(found_inf);
+  ostinato::Updater updater(form, std::move(numbers), std::move(flags));
+  const std::string problem = updater.bind(call);
+  STD_TORCH_CHECK(problem.empty(), form.name, ": ", problem);
+  updater.run();
+}
+
+void sgd(Tensors params, Tensors grads, Tensors momentum_buffers, Maybe lr_tensor, Maybe grad_scale,
+         Maybe found_inf, double lr, double momentum, double dampening, double weight_decay, bool nesterov,
+         bool maximize, bool first) {
+  run(ostinato::kSgdForm, {&params, &grads, &momentum_buffers}, lr_tensor, grad_scale, found_inf,
+      {lr, momentum, dampening, weight_decay}, {nesterov, maximize, first});
+}
+
+void adam(Tensors params, Tensors grads, Tensors exp_avgs, Tensors exp_avg_sqs, Tensors max_exp_avg_sqs,
+          Tensors steps, Maybe lr_tensor, Maybe grad_scale, Maybe found_inf, double lr, double beta1,
+          double beta2, double eps, double weight_decay, bool decoupled, bool maximize) {
+  run(ostinato::kAdamForm, {&params, &grads, &exp_avgs, &exp_avg_sqs, &max_exp_avg_sqs, &steps}, lr_tensor,
+      grad_scale, found_inf, {lr, beta1, beta2, eps, weight_decay}, {decoupled, maximize});
+}
+
+void adagrad(Tensors params, Tensors grads, Tensors sums, Tensors steps, Maybe lr_tensor, Maybe grad_scale,
+             Maybe found_inf, double lr, double lr_decay, double eps, double weight_decay, bool maximize) {
+  run(ostinato::kAdagradForm, {&params, &grads, &sums, &steps}, lr_tensor, grad_scale, found_inf,
+      {lr, lr_decay, eps, weight_decay}, {maximize});
+}
+
+void sgd_meta(Tensors, Tensors, Tensors, Maybe, Maybe, Maybe, double, double, double, double, bool, bool,
+              bool) {}
+void adam_meta(Tensors, Tensors, Tensors, Tensors, Tensors, Tensors, Maybe, Maybe, Maybe, double, double,
+               double, double, double, bool, bool) {}
+void adagrad_meta(Tensors, Tensors, Tensors, Tensors, Maybe, Maybe, Maybe, double, double, double, double,
+                  bool) {}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
+  m.def(
+      "sgd_(Tensor(a!)[] params, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffers, Tensor? lr_tensor, "
+      "Tensor? grad_scale, Tensor? found_inf, float lr, float momentum, float dampening, float weight_decay, "
+      "bool nesterov, bool maximize, bool first) -> ()");
+  m.def(
+      "adam_(Tensor(a!)[] params, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
+      "Tensor(e!)[] max_exp_avg_sqs, Tensor(f!)[] steps, Tensor? lr_tensor, Tensor? grad_scale, "
+      "Tensor? found_inf, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled, "
+      "bool maximize) -> ()");
+  m.def(
+      "adagrad_(Tensor(a!)[] params, Tensor(b!)[] grads, Tensor(c!)[] sums, Tensor(d!)[] steps, "
+      "Tensor? lr_tensor, Tensor? grad_scale, Tensor? found_inf, float lr, float lr_decay, float eps, "
+      "float weight_decay, bool maximize) -> ()");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(ostinato, CPU, m) {
+  m.impl("sgd_", TORCH_BOX(&sgd));
+  m.impl("adam_", TORCH_BOX(&adam));
+  m.impl("adagrad_", TORCH_BOX(&adagrad));
+}
+
+STABLE_TORCH_LIBRARY_IMPL(ostinato, Meta, m) {
+  m.impl("sgd_", TORCH_BOX(&sgd_meta));
+  m.impl("adam_", TORCH_BOX(&adam_meta));
+  m.impl("adagrad_", TORCH_BOX(&adagrad_meta));
+}

@@ -1,0 +1,243 @@
+#include "graph/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bindings/isa.h"
+#include "graph/parallel.h"
+
+namespace ostinato {
+
+const UpdateForm kSgdForm{"ostinato::sgd_", UpdateRule::kSgd, 1, false, 4, 3};
+const UpdateForm kAdamForm{"ostinato::adam_", UpdateRule::kAdam, 3, true, 5, 2};
+const UpdateForm kAdagradForm{"ostinato::adagrad_", UpdateRule::kAdagrad, 1, true, 4, 1};
+
+const UpdateForm* update_form(const std::string& name) {
+  for (const UpdateForm* form : {&kSgdForm, &kAdamForm, &kAdagradForm}) {
+    if (name == form->name) return form;
+  }
+  return nullptr;
+}
+
+namespace {
+
+constexpr int64_t kTensorCost = 64;  // what a tensor costs beside its elements, in elements
+constexpr int64_t kGrain = 16384;    // elements that are worth a thread
+constexpr int64_t kCut = 64;         // threads meet at multiples of this, on lines of the cache of their own
+
+struct Shape {
+  int32_t dtype = 0;
+  int64_t count = 0, dims = 0, *sizes = nullptr, *strides = nullptr;
+
+  explicit Shape(AtenTensorHandle tensor) {
+    aoti_torch_get_dtype(tensor, &dtype);
+    aoti_torch_get_numel(tensor, &count);
+    aoti_torch_get_dim(tensor, &dims);
+    aoti_torch_get_sizes(tensor, &sizes);
+    aoti_torch_get_strides(tensor, &strides);
+  }
+
+  // Whether element i of both is at the same distance from the start.
+  bool lies_as(const Shape& other) const {
+    if (dtype != other.dtype || dims != other.dims) return false;
+    for (int64_t d = 0; d < dims; ++d) {
+      if (sizes[d] != other.sizes[d] || (sizes[d] > 1 && strides[d] != other.strides[d])) return false;
+    }
+    return true;
+  }
+
+  // Whether the elements fill a run of memory without gaps, each once.
+  bool dense() const {
+    std::vector<std::pair<int64_t, int64_t>> order;
+    for (int64_t d = 0; d < dims; ++d) {
+      if (sizes[d] > 1) order.emplace_back(strides[d], sizes[d]);
+    }
+    std::sort(order.begin(), order.end());
+    int64_t expected = 1;
+    for (const auto& [stride, size] : order) {
+      if (stride != expected) return false;
+      expected *= size;
+    }
+    return true;
+  }
+};
+
+bool element_of(int32_t dtype, UpdateElement* element) {
+  if (dtype == aoti_torch_dtype_float32()) {
+    *element = UpdateElement::kFloat;
+  } else if (dtype == aoti_torch_dtype_float64()) {
+    *element = UpdateElement::kDouble;
+  } else if (dtype == aoti_torch_dtype_bfloat16()) {
+    *element = UpdateElement::kBfloat16;
+  } else if (dtype == aoti_torch_dtype_float16()) {
+    *element = UpdateElement::kHalf;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+int64_t element_bytes(UpdateElement element) {
+  if (element == UpdateElement::kDouble) return 8;
+  return element == UpdateElement::kFloat ? 4 : 2;
+}
+
+void* moved(void* from, int64_t bytes) {
+  return from == nullptr ? nullptr : static_cast<char*>(from) + bytes;
+}
+
+}  // namespace
+
+double Updater::Scalar::get() const {
+  return is_double ? *static_cast<const double*>(at) : *static_cast<const float*>(at);
+}
+
+void Updater::Scalar::set(double value) const {
+  if (is_double) {
+    *static_cast<double*>(at) = value;
+  } else {
+    *static_cast<float*>(at) = static_cast<float>(value);
+  }
+}
+
+std::string Updater::bind_scalar(AtenTensorHandle tensor, Scalar* scalar) {
+  *scalar = {};
+  if (tensor == nullptr) return "";
+  const Shape shape(tensor);
+  scalar->is_double = shape.dtype == aoti_torch_dtype_float64();
+  if (shape.count != 1 || !(scalar->is_double || shape.dtype == aoti_torch_dtype_float32())) {
+    return "a step, learning rate, scale or found_inf is not one float32 or float64";
+  }
+  aoti_torch_get_data_ptr(tensor, &scalar->at);
+  return "";
+}
+
+std::string Updater::bind_item(const UpdateCall& call, size_t i, Item* item) {
+  const AtenTensorHandle param = call.lists[0][i];
+  const Shape shape(param);
+  UpdateArgs& args = item->args;
+  args = {};
+  args.rule = form_.rule;
+  args.count = shape.count;
+  if (!element_of(shape.dtype, &args.element))
+    return "a parameter has no floating point dtype of 16 to 64 bits";
+  if (!shape.dense()) return "a parameter does not fill its memory";
+  for (int k = 1; k < 2 + form_.states; ++k) {
+    const auto& list = call.lists[static_cast<size_t>(k)];
+    if (list.empty() && k > 1) continue;
+    if (!Shape(list[i]).lies_as(shape)) return "a gradient or state does not lie as its parameter does";
+    aoti_torch_get_data_ptr(list[i], k == 1 ? &args.grad : &args.states[k - 2]);
+  }
+  aoti_torch_get_data_ptr(param, &args.param);
+  return form_.steps ? bind_scalar(call.lists.back()[i], &item->step) : "";
+}
+
+std::string Updater::bind(const UpdateCall& call) {
+  const size_t count = call.lists[0].size();
+  for (size_t k = 0; k < call.lists.size(); ++k) {
+    const bool optional = k > 1 && k < static_cast<size_t>(2 + form_.states);
+    if (call.lists[k].size() != count && !(optional && call.lists[k].empty()))
+      return "lists differ in length";
+  }
+  for (const auto& [tensor, scalar] :
+       {std::pair{call.lr_tensor, &lr_}, {call.grad_scale, &grad_scale_}, {call.found_inf, &found_inf_}}) {
+    if (std::string problem = bind_scalar(tensor, scalar); !problem.empty()) return problem;
+  }
+  items_.resize(count);
+  total_ = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (std::string problem = bind_item(call, i, &items_[i]); !problem.empty()) return problem;
+    items_[i].start = total_;
+    total_ += items_[i].args.count + kTensorCost;
+  }
+  resolved_.reserve(std::max<size_t>(count, 1));
+  return "";
+}
+
+// numbers: lr, momentum, dampening, weight decay; flags: nesterov, maximize, first.
+UpdateNumbers Updater::sgd_numbers(double rate) const {
+  UpdateNumbers n{};
+  n.rate = rate;
+  n.decay1 = numbers_[1];
+  n.gain1 = 1.0 - numbers_[2];
+  n.weight_decay = numbers_[3];
+  n.nesterov = flags_[0];
+  n.sign = flags_[1] ? -1.0 : 1.0;
+  n.first = flags_[2];
+  return n;
+}
+
+// numbers: lr, beta1, beta2, epsilon, weight decay; flags: decoupled, maximize.
+UpdateNumbers Updater::adam_numbers(double step, double rate) const {
+  UpdateNumbers n{};
+  n.rate = rate / (1.0 - std::pow(numbers_[1], step));
+  n.decay1 = numbers_[1];
+  n.gain1 = 1.0 - numbers_[1];
+  n.decay2 = numbers_[2];
+  n.gain2 = 1.0 - numbers_[2];
+  n.root = 1.0 / std::sqrt(1.0 - std::pow(numbers_[2], step));
+  n.epsilon = numbers_[3];
+  n.weight_decay = flags_[0] ? 0.0 : numbers_[4];
+  n.shrink = flags_[0] ? 1.0 - rate * numbers_[4] : 1.0;
+  n.sign = flags_[1] ? -1.0 : 1.0;
+  return n;
+}
+
+// numbers: lr, its decay, epsilon, weight decay; flags: maximize.
+UpdateNumbers Updater::adagrad_numbers(double step, double rate) const {
+  UpdateNumbers n{};
+  n.rate = rate / (1.0 + (step - 1.0) * numbers_[1]);
+  n.epsilon = numbers_[2];
+  n.weight_decay = numbers_[3];
+  n.sign = flags_[0] ? -1.0 : 1.0;
+  return n;
+}
+
+UpdateNumbers Updater::numbers_at(double step, double rate, double unscale) const {
+  UpdateNumbers n = form_.rule == UpdateRule::kSgd    ? sgd_numbers(rate)
+                    : form_.rule == UpdateRule::kAdam ? adam_numbers(step, rate)
+                                                      : adagrad_numbers(step, rate);
+  n.unscale = unscale;
+  return n;
+}
+
+void Updater::run() {
+  if (found_inf_.at != nullptr && found_inf_.get() != 0.0) return;
+  if (items_.empty()) return;
+  const double rate = lr_.at != nullptr ? lr_.get() : numbers_[0];
+  const double unscale = grad_scale_.at != nullptr ? 1.0 / grad_scale_.get() : 1.0;
+  resolved_.clear();
+  double last = -1.0;
+  for (Item& item : items_) {
+    const double step = form_.steps ? item.step.get() + 1.0 : 0.0;
+    if (form_.steps) item.step.set(step);
+    if (resolved_.empty() || step != last) resolved_.push_back(numbers_at(step, rate, unscale));
+    last = step;
+    item.numbers = resolved_.size() - 1;
+  }
+  parallel_for(total_, kGrain, [this](int64_t begin, int64_t end) { update(begin, end); });
+}
+
+void Updater::update(int64_t begin, int64_t end) const {
+  const Update kernel = kernels().update;
+  const auto after = [](int64_t at, const Item& item) { return at < item.start; };
+  auto item = std::upper_bound(items_.begin(), items_.end(), begin, after) - 1;
+  for (; item != items_.end() && item->start < end; ++item) {
+    const auto cut = [&](int64_t at) {
+      const int64_t inside = std::max<int64_t>(at - item->start, 0);
+      return std::min((inside + kCut - 1) / kCut * kCut, item->args.count);
+    };
+    const int64_t first = cut(begin), last = cut(end);
+    if (first == last) continue;
+    UpdateArgs args = item->args;
+    const int64_t bytes = first * element_bytes(args.element);
+    args.param = moved(args.param, bytes);
+    args.grad = moved(args.grad, bytes);
+    for (void*& state : args.states) state = moved(state, bytes);
+    args.count = last - first;
+    args.numbers = &resolved_[item->numbers];
+    kernel(args);
+  }
+}
+
+}  // namespace ostinato

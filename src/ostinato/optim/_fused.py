@@ -1,0 +1,160 @@
+"""The step that the optimizers share: update what a kernel takes, and leave torch the rest."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+from ._batch import Batch, Cache, takes
+
+# How an optimizer works, not what it computes: a loaded state must not change them.
+_OWN = ("foreach", "fused", "capturable", "differentiable")
+
+
+class Fused(torch.optim.Optimizer):
+    """What turns an optimizer of torch's into a fused one; it comes before torch's class among the bases."""
+
+    _stock: ClassVar[type[torch.optim.Optimizer]]
+    _step_supports_amp_scaling = True
+
+    # ---- what an optimizer says of itself --------------------------------------
+    def _new_state(self, group: dict[str, Any], param: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The entries that ``self.state[param]`` needs and may lack."""
+        raise NotImplementedError
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The entries that have the parameter's shape, as the native call wants them."""
+        raise NotImplementedError
+
+    def _update(self, group: dict[str, Any], batch: Batch, common: tuple[Any, ...]) -> None:
+        """The native call; ``common`` is the rate as a tensor, the scale, found_inf, and the rate."""
+        raise NotImplementedError
+
+    # ---- the step ---------------------------------------------------------------
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One step of the optimizer; ``closure`` computes the loss anew and returns it."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if not self._skips():
+            with torch.set_grad_enabled(bool(self.defaults["differentiable"])):
+                self._step()
+        return loss
+
+    def _skips(self) -> bool:
+        """Whether a scaler has found a gradient that is not finite; no state is made then."""
+        found = getattr(self, "found_inf", None)
+        if found is None or not found.is_cpu or _get_current_dispatch_mode() is not None:
+            return False  # the kernel looks at it itself
+        return bool(found.item() != 0)
+
+    def _step(self) -> None:
+        left = []
+        caches = self.__dict__.setdefault("_caches", {})
+        for index, group in enumerate(self.param_groups):
+            cache = caches.get(index)
+            if cache is None or not cache.holds(group, self._state_names(group)):
+                cache = caches[index] = self._sorted(group)
+            try:
+                self._run(group, cache)
+            except RuntimeError:  # a tensor was given other memory; nothing has been written yet
+                cache = caches[index] = self._sorted(group)
+                self._run(group, cache)
+            if cache.left:
+                left.append((group, cache.left))
+        if left:
+            self._leave(left)
+
+    def _run(self, group: dict[str, Any], cache: Cache) -> None:
+        common = self._common(group)
+        for batch in cache.batches:
+            self._update(group, batch, common)
+            if _get_current_dispatch_mode() is None:  # a capture changes nothing
+                torch.autograd.graph.increment_version(batch.params)
+
+    def _common(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        lr, tensor = group["lr"], None
+        if isinstance(lr, torch.Tensor) and lr.is_cpu and lr.dtype in (torch.float32, torch.float64):
+            lr, tensor = 0.0, lr
+        scale, found = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        return tensor, scale, found, float(lr)
+
+    def _sorted(self, group: dict[str, Any]) -> Cache:
+        names = self._state_names(group)
+        cache = Cache(group, names)
+        batches: dict[bool, Batch] = {}
+        native = not group["differentiable"] and not torch.compiler.is_compiling()
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            if not native or not takes(param, grad):
+                cache.left.append(param)
+                continue
+            state = self.state[param] if names or self._keeps_state else {}
+            made = self._new_state(group, param)
+            state.update(made)
+            batch = batches.setdefault(bool(made) and self._first_differs, Batch(names, bool(made)))
+            cache.copied = batch.add(param, grad, state) or cache.copied
+            cache.states.append(state)
+        cache.seal(batches.values(), first=any(b.first for b in batches.values()))
+        return cache
+
+    _keeps_state: ClassVar[bool] = True
+    _first_differs: ClassVar[bool] = False
+
+    # ---- what no kernel takes ---------------------------------------------------
+    def _leave(self, left: list[tuple[dict[str, Any], list[torch.Tensor]]]) -> None:
+        """torch's own step, for some of the parameters."""
+        groups = self.param_groups
+        scaling: dict[str, Any] = {}
+        try:
+            self.param_groups = [dict(self._as_stock(g, params)) for g, params in left]
+            if not any(g["fused"] for g in self.param_groups):
+                scaling = {k: self.__dict__.pop(k) for k in ("grad_scale", "found_inf") if k in self.__dict__}
+                if (scale := scaling.get("grad_scale")) is not None:
+                    for group in self.param_groups:
+                        for param in group["params"]:
+                            param.grad.div_(scale)
+            inspect.unwrap(self._stock.step)(self)
+        finally:
+            self.param_groups = groups
+            self.__dict__.update(scaling)
+        for _, params in left:
+            for param in params:
+                _widen_step(self.state.get(param, {}))
+
+    def _as_stock(self, group: dict[str, Any], params: list[torch.Tensor]) -> Iterator[tuple[str, Any]]:
+        yield from group.items()
+        yield "params", params
+        if any(p.is_cpu for p in params):
+            yield "fused", None
+
+    # ---- state from elsewhere -----------------------------------------------------
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As torch's, but the flags that say how to compute stay, and no step count is rounded."""
+        plain = [{**g, "fused": False, "capturable": False} for g in state_dict["param_groups"]]
+        super().load_state_dict({**state_dict, "param_groups": plain})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        before = self.__dict__.get("param_groups", [])
+        super().__setstate__(state)
+        for group, own in zip(self.param_groups, before, strict=False):
+            group.update({k: own[k] for k in _OWN if k in own})
+            for flag in set(_OWN) - set(own):
+                group.pop(flag, None)
+        for entry in self.state.values():
+            _widen_step(entry)
+        self.__dict__.pop("_caches", None)
+
+
+def _widen_step(state: dict[str, Any]) -> None:
+    """A float32 would count to 2^24 and stay there."""
+    step = state.get("step")
+    if isinstance(step, torch.Tensor) and step.is_cpu and type(step) is torch.Tensor:
+        state["step"] = torch.tensor(float(step), dtype=torch.float64)
