@@ -80,36 +80,52 @@ class Batch:
 
 
 class Cache:
-    """How the parameters of a group were sorted, and what must still be so for it to hold."""
+    """How the parameters of a group were sorted, and what must still be so for it to hold.
+
+    It keeps no gradient: their memory is given back between two steps.
+    """
 
     def __init__(self, group: dict[str, Any], names: tuple[str, ...]) -> None:
         self.batches: list[Batch] = []
         self.left: list[torch.Tensor] = []  # for torch's own step
         self.states: list[dict[str, Any]] = []
-        self.copied = False
+        self.once = False  # whether it holds for this step alone
         self._names = names
         self._params = list(group["params"])
-        self._grads = [p.grad for p in self._params]
         self._seen: list[Any] = []
+        self._with_grad: list[bool] = []
 
-    def seal(self, batches: Iterable[Batch], first: bool) -> None:
+    def seal(self, batches: Iterable[Batch]) -> None:
         self.batches = list(batches)
-        self.copied = self.copied or first or bool(self.left)
+        self.once = self.once or bool(self.left) or any(b.first for b in self.batches)
         self._seen = self._tensors()
+        self._with_grad = [p.grad is not None for p in self._params]
 
     def _tensors(self) -> list[Any]:
         return list(itertools.chain.from_iterable(map(dict.values, self.states)))
 
-    def holds(self, group: dict[str, Any], names: tuple[str, ...]) -> bool:
-        """Whether parameters, gradients and states are the objects that they were."""
-        if self.copied or names != self._names or group["differentiable"]:
-            return False
+    def renew(self, group: dict[str, Any], names: tuple[str, ...]) -> bool:
+        """Takes the gradients of now, where parameters and states are the objects that they were.
+
+        Whether it could; how the gradients lie is for the native call to check.
+        """
         params = group["params"]
-        return (
-            _same(params, self._params)
-            and _same([p.grad for p in params], self._grads)
-            and _same(self._tensors(), self._seen)
-        )
+        if self.once or torch.compiler.is_compiling() or group["differentiable"]:
+            return False
+        if names != self._names or not _same(params, self._params):
+            return False
+        grads = [p.grad for p in params]
+        given = [g for g in grads if g is not None]
+        same = [g is not None for g in grads] == self._with_grad and _same(self._tensors(), self._seen)
+        if not same or not set(map(type, given)) <= _PLAIN:
+            return False
+        for batch in self.batches:  # one, or none
+            batch.grads = given
+        return True
+
+    def release(self) -> None:
+        for batch in self.batches:
+            batch.grads = []
 
 
 def _same(now: list[Any], before: list[Any]) -> bool:

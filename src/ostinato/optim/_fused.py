@@ -58,13 +58,14 @@ class Fused(torch.optim.Optimizer):
         caches = self.__dict__.setdefault("_caches", {})
         for index, group in enumerate(self.param_groups):
             cache = caches.get(index)
-            if cache is None or not cache.holds(group, self._state_names(group)):
+            if cache is None or not cache.renew(group, self._state_names(group)):
                 cache = caches[index] = self._sorted(group)
             try:
                 self._run(group, cache)
             except RuntimeError:  # a tensor was given other memory; nothing has been written yet
                 cache = caches[index] = self._sorted(group)
                 self._run(group, cache)
+            cache.release()
             if cache.left:
                 left.append((group, cache.left))
         if left:
@@ -100,9 +101,9 @@ class Fused(torch.optim.Optimizer):
             made = self._new_state(group, param)
             state.update(made)
             batch = batches.setdefault(bool(made) and self._first_differs, Batch(names, bool(made)))
-            cache.copied = batch.add(param, grad, state) or cache.copied
+            cache.once = batch.add(param, grad, state) or cache.once
             cache.states.append(state)
-        cache.seal(batches.values(), first=any(b.first for b in batches.values()))
+        cache.seal(batches.values())
         return cache
 
     _keeps_state: ClassVar[bool] = True
