@@ -15,6 +15,9 @@ _NAMES = {
     "torch.accelerator.make_graphed_callables": "ostinato.accelerator._installed:make_graphed_callables",
     "torch.linalg.eigh": "ostinato.linalg._installed:eigh",
     "torch.linalg.eigvalsh": "ostinato.linalg._installed:eigvalsh",
+    "torch.optim.adagrad._fused_adagrad": "ostinato.optim._installed:adagrad",
+    "torch.optim.adam._fused_adam": "ostinato.optim._installed:adam",
+    "torch.optim.sgd._fused_sgd": "ostinato.optim._installed:sgd",
 }
 
 _ABSENT = object()
