@@ -55,7 +55,10 @@ def uninstall() -> None:
         while _installed:
             name, (original, replacement) = _installed.popitem()
             owner, attribute = _place(name)
-            if getattr(owner, attribute, None) is not replacement:
+            now = getattr(owner, attribute, None)
+            # The first torch.compile of a process wraps some of these functions, to keep out of them.
+            within = getattr(now, "_torchdynamo_orig_callable", None)
+            if now is not replacement and within is not replacement:
                 continue
             if original is _ABSENT:
                 delattr(owner, attribute)

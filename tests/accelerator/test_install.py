@@ -14,11 +14,14 @@ from ostinato import _install
 from ostinato.accelerator import Graph, _installed
 
 NAMES = sorted(_install._NAMES)
-STOCK = {name: getattr(*_install._place(name), None) for name in NAMES}
+
+
+STOCK = {}
 
 
 @pytest.fixture(autouse=True)
 def _stock_again():
+    STOCK.update(now())
     yield
     ost.uninstall()
     assert now() == STOCK
@@ -102,6 +105,14 @@ def test_an_install_that_fails_changes_nothing(monkeypatch):
     with pytest.raises(AttributeError):
         ost.install()
     monkeypatch.undo()
+    assert now() == STOCK
+
+
+def test_what_torch_compile_wraps_comes_back_too():
+    ost.install()
+    module, name = _install._place("torch.optim.adam._fused_adam")
+    setattr(module, name, torch.compiler.disable(getattr(module, name)))
+    ost.uninstall()
     assert now() == STOCK
 
 
