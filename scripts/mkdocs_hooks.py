@@ -17,10 +17,13 @@ ROOT = pathlib.Path(__file__).parents[1]
 SECTIONS = {
     "guides": (
         "Guides",
-        ("capture", "control_flow", "training", "fast_inference", "torchscript", "export", "deploy"),
+        ("capture", "control_flow", "training", "fast_inference", "eigh", "torchscript", "export", "deploy"),
     ),
-    "reference": ("Reference", ("accelerator", "torchscript", "export", "cli", "errors", "operators")),
-    "design": ("Design", ("capture", "replay", "native", "torchscript", "export")),
+    "reference": (
+        "Reference",
+        ("accelerator", "linalg", "torchscript", "export", "cli", "errors", "operators"),
+    ),
+    "design": ("Design", ("capture", "replay", "native", "eigh", "torchscript", "export")),
     "project": ("Project", ("contributing", "changelog", "security")),
 }
 DOCUMENTS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
