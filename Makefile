@@ -72,6 +72,7 @@ bench-control-flow: setup ## loops and conditions in a graph beside eager torch
 
 bench-optim: setup ## optimizers beside torch's fused and foreach forms
 	$(BIN)/python -m benchmarks optim
+
 bench-eigh: setup ## eigenvalues and vectors beside torch.linalg.eigh
 	$(BIN)/python -m benchmarks eigh $(BENCH_FLAGS)
 

@@ -11,9 +11,12 @@ from rich.table import Table
 
 
 def alternate(
-    runs: dict[str, Callable[[], object]], rounds: int = 15, seconds: float = 0.05
+    runs: dict[str, Callable[[], object]],
+    rounds: int = 15,
+    seconds: float = 0.05,
+    of: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """Median microseconds a call of each run; every round times all of them, one after the other."""
+    """Microseconds a call of each run, the median ``of`` the rounds; each round times all, in turn."""
     counts = {}
     for name, run in runs.items():
         for _ in range(5):
@@ -28,7 +31,7 @@ def alternate(
             for _ in range(counts[name]):
                 run()
             taken[name].append((time.perf_counter() - start) / counts[name] * 1e6)
-    return {name: statistics.median(values) for name, values in taken.items()}
+    return {name: of(values) for name, values in taken.items()}
 
 
 def show(title: str, rows: dict[str, dict[str, float]]) -> None:

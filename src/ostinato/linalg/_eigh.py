@@ -30,7 +30,7 @@ _stock_values: Any = torch.linalg.eigvalsh
 # The operators without the layer that resolves overloads: for one small matrix it is a third of the call.
 _eigh_now: Any = _ops.eigh._op
 _eigvalsh_now: Any = _ops.eigvalsh._op
-# Up to these sizes a single matrix is solved by the kernels; a larger one goes to LAPACK at once.
+# Up to these sizes a single matrix is solved by the kernels; a larger one goes to torch at once.
 _ALONE = {dtype: _ops.alone(torch.empty(0, dtype=dtype)) for dtype in NATIVE}
 
 
@@ -61,12 +61,14 @@ def eigh(
     ``subset_by_index=(first, last)`` keeps these eigenvalues and their vectors, both ends included.
     float16 and bfloat16 are computed in float32.
 
-    Raises ``EighError``, which is a ``torch.linalg.LinAlgError``, where a matrix is not finite.
+    Raises ``EighError``, which is a ``torch.linalg.LinAlgError``, where a matrix is not finite. A
+    single larger matrix is torch's own: what it holds is LAPACK's to judge.
     """
+    if out is None and subset_by_index is None and gap_tolerance is None and _is_lapack_s(A):
+        _upper(UPLO)
+        return _stock(A, UPLO)
     if out is None and subset_by_index is None and _is_plain(A):
         upper = _upper(UPLO)
-        if A.ndim == 2 and A.shape[0] > _ALONE[A.dtype]:
-            return _stock(A, UPLO)
         try:
             return _Pair(_eigh_now(A, upper))
         except RuntimeError:
@@ -94,10 +96,11 @@ def eigvalsh(
     subset_by_index: Sequence[int] | None = None,
 ) -> Tensor:
     """Eigenvalues, ascending, of Hermitian matrices: as ``eigh``, without the vectors."""
+    if out is None and subset_by_index is None and _is_lapack_s(A):
+        _upper(UPLO)
+        return _stock_values(A, UPLO)  # type: ignore[no-any-return]
     if out is None and subset_by_index is None and _is_plain(A):
         upper = _upper(UPLO)
-        if A.ndim == 2 and A.shape[0] > _ALONE[A.dtype]:
-            return _stock_values(A, UPLO)  # type: ignore[no-any-return]
         try:
             return _eigvalsh_now(A, upper)  # type: ignore[no-any-return]
         except RuntimeError:
@@ -126,6 +129,17 @@ def eigh_ex(A: Tensor, UPLO: str = "L") -> EighEx:
     wide = A.float() if A.dtype in LOW else A
     values, vectors, info = _ops.eigh_ex(wide, _upper(UPLO))
     return EighEx(values.to(A.dtype.to_real()), vectors.to(A.dtype), info)
+
+
+def _is_lapack_s(A: Tensor) -> bool:
+    """Whether A is one matrix, too large to gain here: torch's own function knows all the rest."""
+    return (
+        type(A) is Tensor
+        and A.ndim == 2
+        and A.dtype in _ALONE
+        and not torch.compiler.is_compiling()  # sizes may be symbols there
+        and A.shape[0] > _ALONE[A.dtype]
+    )
 
 
 def _is_plain(A: Tensor) -> bool:
