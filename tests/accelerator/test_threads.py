@@ -117,6 +117,8 @@ def test_what_another_thread_draws_is_no_jump_of_the_capture():
         with graph:
             for _ in range(50):
                 y = torch.nn.functional.dropout(x.sin(), 0.5)
+            stop.set()
+            thread.join()
             state = torch.get_rng_state()
             z = torch.randn(3)
             torch.set_rng_state(state)  # which is the thread's own
