@@ -4,6 +4,7 @@
 
 #include "bindings/isa.h"
 #include "graph/parallel.h"
+#include "graph/product.h"
 
 namespace ostinato {
 namespace {
@@ -12,13 +13,7 @@ namespace {
 constexpr int64_t kMostDepth = 1024;
 constexpr int64_t kMostPacked = int64_t{1} << 17;
 
-// Columns are dealt out by so many, as wide as the tiles of many rows are; rows by a few tiles.
-constexpr int64_t kColumns = 2 * kPanel;
-constexpr int64_t kRows = 24;
-
-// Multiplications that take a thread about as long as another needs to wake up, and then some. Packing an
-// element costs as much as multiplying it with a few rows.
-constexpr int64_t kAlone = int64_t{1} << 20;
+// Packing an element costs as much as multiplying it with some rows.
 constexpr int64_t kPacking = 8;
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -31,13 +26,14 @@ LiveProduct::LiveProduct(const LiveShape& shape, int64_t threads) : shape_(shape
   split_ = Split::kBatch;
   if (shape.batch < threads) {
     split_ = shape.m > shape.n ? Split::kRows : Split::kColumns;
-    parts = split_ == Split::kRows ? (shape.m + kRows - 1) / kRows : (shape.n + kColumns - 1) / kColumns;
+    parts = split_ == Split::kRows ? (shape.m + kShareRows - 1) / kShareRows
+                                   : (shape.n + kShareColumns - 1) / kShareColumns;
   }
-  const int64_t slots = std::max<int64_t>(1, std::min({threads, parts, work / kAlone}));
+  const int64_t slots = std::max<int64_t>(1, std::min({threads, parts, work / kWorthAWake}));
   const int64_t columns =
-      split_ == Split::kColumns ? round_up((shape.n + slots - 1) / slots, kColumns) : shape.n;
+      split_ == Split::kColumns ? round_up((shape.n + slots - 1) / slots, kShareColumns) : shape.n;
   depth_ = std::min(shape.k, kMostDepth);
-  width_ = std::min(round_up(columns, kPanel), kMostPacked / depth_ / kColumns * kColumns);
+  width_ = std::min(round_up(columns, kPanel), kMostPacked / depth_ / kShareColumns * kShareColumns);
   scratch_.assign(slots, Floats(depth_ * width_));
 }
 
@@ -58,8 +54,8 @@ void LiveProduct::part(const Job& job, int64_t slot, int64_t slots) {
     return Range{units * slot / slots * unit, std::min(whole, units * (slot + 1) / slots * unit)};
   };
   const Range batch = share(Split::kBatch, s.batch, 1);
-  const Range rows = share(Split::kRows, s.m, kRows);
-  const Range columns = share(Split::kColumns, s.n, kColumns);
+  const Range rows = share(Split::kRows, s.m, kShareRows);
+  const Range columns = share(Split::kColumns, s.n, kShareColumns);
   for (int64_t i = batch.first; i < batch.last; ++i) {
     const float* start = job.start == nullptr ? nullptr : job.start + i * s.start_batch;
     const Job one{job.a + i * s.a_batch, job.b + i * s.b_batch, start, job.out + i * s.out_batch};

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <new>
 
 #include "bindings/isa.h"
+#include "graph/shared_copies.h"
 #include "kernels/matmul.h"
 
 namespace ostinato {
@@ -28,51 +27,17 @@ void for_each_row(const std::vector<MatrixPart>& parts, int64_t columns, const V
   }
 }
 
-// The copies that steps hold now, by where their weights lie.
-class Copies {
- public:
-  std::shared_ptr<const PackedMatrix> get(const std::vector<MatrixPart>& parts, int64_t columns) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::weak_ptr<const PackedMatrix>& known = known_[key_of(parts, columns)];
-    std::shared_ptr<const PackedMatrix> copy = known.lock();
-    if (copy == nullptr || !copy->holds(parts)) {
-      copy = std::make_shared<const PackedMatrix>(parts, columns);
-      known = copy;
-      forget_the_dead();
-    }
-    return copy;
+using Key = std::vector<int64_t>;  // where the weights lie, and how
+using Copies = SharedCopies<Key, PackedMatrix>;
+
+Key key_of(const std::vector<MatrixPart>& parts, int64_t columns) {
+  Key key{columns};
+  for (const MatrixPart& part : parts) {
+    key.insert(key.end(),
+               {static_cast<int64_t>(reinterpret_cast<intptr_t>(part.data)), part.k, part.row, part.column});
   }
-
-  int64_t bytes() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    int64_t sum = 0;
-    for (const auto& entry : known_) {
-      if (const auto copy = entry.second.lock()) sum += copy->bytes();
-    }
-    return sum;
-  }
-
- private:
-  using Key = std::vector<int64_t>;
-
-  static Key key_of(const std::vector<MatrixPart>& parts, int64_t columns) {
-    Key key{columns};
-    for (const MatrixPart& part : parts) {
-      key.insert(key.end(), {static_cast<int64_t>(reinterpret_cast<intptr_t>(part.data)), part.k, part.row,
-                             part.column});
-    }
-    return key;
-  }
-
-  void forget_the_dead() {
-    for (auto entry = known_.begin(); entry != known_.end();) {
-      entry = entry->second.expired() ? known_.erase(entry) : std::next(entry);
-    }
-  }
-
-  std::mutex mutex_;
-  std::map<Key, std::weak_ptr<const PackedMatrix>> known_;
-};
+  return key;
+}
 
 Copies& copies() {
   static auto* all = new Copies;  // never destroyed: plans may outlive the library's own teardown
@@ -112,9 +77,13 @@ bool PackedMatrix::holds(const std::vector<MatrixPart>& parts) const {
 }
 
 std::shared_ptr<const PackedMatrix> packed_matrix(const std::vector<MatrixPart>& parts, int64_t columns) {
-  return copies().get(parts, columns);
+  return copies().get(
+      key_of(parts, columns), [&](const PackedMatrix& copy) { return copy.holds(parts); },
+      [&] { return std::make_shared<const PackedMatrix>(parts, columns); });
 }
 
-int64_t packed_bytes() { return copies().bytes(); }
+int64_t packed_bytes() {
+  return copies().sum([](const PackedMatrix& copy) { return copy.bytes(); });
+}
 
 }  // namespace ostinato

@@ -8,13 +8,7 @@
 namespace ostinato {
 namespace {
 
-// Columns are dealt out by so many panels: as wide as the tiles of many rows are.
-constexpr int64_t kUnit = 2 * kPanel;
-// Rows are dealt out by so many: the packed columns should serve several tiles of each thread.
-constexpr int64_t kRows = 24;
-// Multiplications that take a thread about as long as another needs to wake up, and then some. Reading an
-// element of the packed side costs as much as multiplying it with a few rows.
-constexpr int64_t kAlone = int64_t{1} << 20;
+// Reading an element of the packed side costs as much as multiplying it with a few rows.
 constexpr int64_t kReading = 4;
 
 MatmulArgs columns_of(MatmulArgs args, int64_t first, int64_t last) {
@@ -38,16 +32,17 @@ MatmulArgs rows_of(MatmulArgs args, int64_t first, int64_t last) {
 void product(const MatmulArgs& args) {
   const Matmul matmul = kernels().matmul;
   const int64_t work = args.n * args.k * (args.m + kReading);
-  const int64_t units = (args.n + kUnit - 1) / kUnit;
-  if (work <= kAlone) return matmul(args);
+  const int64_t units = (args.n + kShareColumns - 1) / kShareColumns;
+  if (work <= kWorthAWake) return matmul(args);
   if (args.m > args.n) {
-    const int64_t grain = std::max(kRows, args.m * kAlone / work);
+    const int64_t grain = std::max(kShareRows, args.m * kWorthAWake / work);
     return parallel_for(args.m, grain,
                         [&](int64_t first, int64_t last) { matmul(rows_of(args, first, last)); });
   }
-  const int64_t grain = std::max<int64_t>(1, units * kAlone / work);
-  parallel_for(units, grain,
-               [&](int64_t first, int64_t last) { matmul(columns_of(args, first * kUnit, last * kUnit)); });
+  const int64_t grain = std::max<int64_t>(1, units * kWorthAWake / work);
+  parallel_for(units, grain, [&](int64_t first, int64_t last) {
+    matmul(columns_of(args, first * kShareColumns, last * kShareColumns));
+  });
 }
 
 }  // namespace ostinato
