@@ -7,6 +7,7 @@ import dataclasses
 import torch
 
 from .._program import Value
+from ._layout import expanded
 
 Ints = tuple[int, ...]
 
@@ -38,16 +39,8 @@ class Loop:
 
     def access(self, value: Value, shape: Ints) -> Access | None:
         """How ``value``, broadcast to ``shape``, is touched; None where it does not broadcast."""
-        ahead = len(shape) - len(value.sizes)
-        if ahead < 0:
-            return None
-        strides = []
-        for size, own, stride in zip(shape[ahead:], value.sizes, value.strides, strict=True):
-            if own not in (1, size):
-                return None
-            strides.append(stride if own == size and size != 1 else 0)
-        spread = [0] * ahead + strides
-        return Access(value, tuple(spread[d] for d in self.order) or (0,))
+        wide = expanded(value, shape)
+        return None if wide is None else Access(value, tuple(wide.strides[d] for d in self.order) or (0,))
 
 
 def loop_over(value: Value) -> Loop | None:

@@ -10,7 +10,7 @@ import torch
 from .._forms import bind
 from .._program import Node, Program, Value
 from ._context import Uses
-from ._layout import dense, expanded
+from ._layout import dense, expanded, same_elements
 from ._product import Product, product_of
 
 _aten = torch.ops.aten
@@ -80,7 +80,7 @@ class _Finder:
             return None
         second = product_of(self._program.nodes[after])
         first, first_at, known = found
-        if second is None or second.start is not None or not _same(second.a, weights):
+        if second is None or second.start is not None or not same_elements(second.a, weights):
             return None
         split = known.heads(first)
         if split is None or second.a.sizes != first.out.sizes or not dense(second.out):
@@ -120,7 +120,7 @@ class _Finder:
             node = self._program.nodes[index] if index is not None else None
             if index is None or not isinstance(node, Node) or not isinstance(node.outputs, Value):
                 return None
-            if not _same(value, node.outputs):
+            if not same_elements(value, node.outputs):
                 return None
             known.shapes |= {value.sizes, node.outputs.sizes}
             self._nodes.add(index)
@@ -184,7 +184,7 @@ class _Finder:
         node = self._program.nodes[index] if index is not None else None
         if index is not None and isinstance(node, Node) and node.op is _aten.clone.default:
             source, copy = node.args[0], node.outputs
-            if source.sizes == (*split, *value.sizes[1:]) and _same(copy, value):
+            if source.sizes == (*split, *value.sizes[1:]) and same_elements(copy, value):
                 self._nodes.add(index)
                 return source, index
         return _four(value, *split), reader
@@ -218,16 +218,6 @@ def _factor(node: Node) -> float | None:
         return None
     factor = 1 / number if node.op is _aten.div.Tensor else float(number)
     return factor if math.isfinite(factor) else None
-
-
-def _same(a: Value, b: Value) -> bool:
-    """Whether both are the same numbers of one memory, in one order."""
-    return (
-        (a.storage, a.offset, a.dtype) == (b.storage, b.offset, b.dtype)
-        and not (a.conj or a.neg or b.conj or b.neg)
-        and math.prod(a.sizes) == math.prod(b.sizes)
-        and dense(a, b)
-    )
 
 
 def _four(value: Value, batch: int, heads: int) -> Value:

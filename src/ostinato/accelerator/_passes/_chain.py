@@ -24,6 +24,11 @@ class Chain:
     reads: dict[int, list[Access]] = dataclasses.field(default_factory=dict)  # by storage
     writes: dict[int, list[Access]] = dataclasses.field(default_factory=dict)
 
+    @property
+    def last(self) -> int:
+        """The index of the last member, in whose place the chain runs."""
+        return next(reversed(self.members))
+
     def joined(self, index: int, member: Pointwise) -> Chain | None:
         """This chain with one more member at its end; None where one loop cannot do both."""
         chain, new = self, member.over(self.sizes)

@@ -67,6 +67,31 @@ def each_block(
     program.each_block(call)
 
 
+def rewrite_each(program: Program, rewrite: Callable[[Node], FusedNode | None]) -> None:
+    """Puts what ``rewrite`` makes of a recorded node alone in the node's place; None leaves it."""
+    nodes = program.nodes
+    program.nodes = [(isinstance(node, Node) and rewrite(node)) or node for node in nodes]
+
+
+def making(
+    kernel: str,
+    args: tuple[object, ...],
+    out: Value,
+    sources: tuple[Node, ...],
+    weights: tuple[Value, ...] = (),
+) -> FusedNode:
+    """A node that makes ``out`` and changes nothing else."""
+    return FusedNode(
+        kernel=kernel,
+        args=args,
+        outputs=(out,),
+        fresh=frozenset((out.storage,)),
+        written=frozenset(),
+        weights=weights,
+        sources=sources,
+    )
+
+
 class Uses:
     """Which nodes touch each storage, as indexes into ``program.nodes`` at the time of making."""
 
@@ -91,10 +116,6 @@ class Uses:
     def changed_between(self, number: int, first: int, last: int) -> bool:
         """Whether a node after ``first`` and before ``last`` changes the storage."""
         return any(first < index < last for index in self.changing(number))
-
-    def touched_between(self, number: int, first: int, last: int) -> bool:
-        """Whether a node after ``first`` and before ``last`` changes or reads the storage."""
-        return any(first < index < last for index in self.touching(number))
 
     def private(self, number: int, nodes: set[int]) -> bool:
         """Whether nobody sees the storage but these nodes: fused, they need not write it."""

@@ -20,6 +20,16 @@ def dense(*values: Value | None) -> bool:
     return all(v is None or _step(v.sizes, v.strides) in (1, None) for v in values)
 
 
+def same_elements(a: Value, b: Value) -> bool:
+    """Whether both are the same numbers of one memory, side by side, in one order."""
+    return (
+        (a.storage, a.offset, a.dtype) == (b.storage, b.offset, b.dtype)
+        and not (a.conj or a.neg or b.conj or b.neg)
+        and math.prod(a.sizes) == math.prod(b.sizes)
+        and dense(a, b)
+    )
+
+
 def expanded(value: Value, sizes: tuple[int, ...]) -> Value | None:
     """``value`` broadcast to ``sizes``; None where it does not fit."""
     missing = len(sizes) - len(value.sizes)

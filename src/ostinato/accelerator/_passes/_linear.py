@@ -7,8 +7,9 @@ import dataclasses
 import torch
 
 from .._program import FusedNode, Node, Program, Value
-from ._context import Context, Edit, Uses
-from ._product import Product, fused, product_of
+from ._context import Context, Edit, Uses, making
+from ._layout import dense, same_elements
+from ._product import Product, product_of
 
 _aten = torch.ops.aten
 
@@ -47,44 +48,19 @@ def _relu_after(program: Program, index: int, out: Value, uses: Uses) -> tuple[i
     if not isinstance(node, Node) or node.op not in (_aten.relu.default, _aten.relu_.default):
         return None
     (source,) = node.args
-    if not _same_elements(source, out):
+    if not same_elements(source, out):
         return None
     if node.op is _aten.relu_.default:
         return at, out, node
     result = node.outputs
-    if not uses.private(out.storage, {index, at}) or not _packed(result):
+    if not uses.private(out.storage, {index, at}) or not dense(result):
         return None
     return at, dataclasses.replace(out, storage=result.storage, offset=result.offset), node
-
-
-def _same_elements(a: Value, b: Value) -> bool:
-    """Whether both are all of the same memory, in the same order."""
-    return (
-        a.storage == b.storage
-        and a.offset == b.offset
-        and _count(a) == _count(b)
-        and _packed(a)
-        and _packed(b)
-    )
-
-
-def _count(value: Value) -> int:
-    return torch.Size(value.sizes).numel()
-
-
-def _packed(value: Value) -> bool:
-    """Whether the elements lie side by side in the order of their indexes."""
-    expected = 1
-    for size, stride in zip(reversed(value.sizes), reversed(value.strides), strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
 
 
 def _fused(product: Product, weight: bool, out: Value, sources: tuple[Node, ...]) -> FusedNode:
     relu = len(sources) > 1
     args = (product.a, product.b, product.start, relu, out)
     if weight:
-        return fused("ostinato::linear", args, out, sources, weights=(product.b,))
-    return fused("ostinato::product", args, out, sources)
+        return making("ostinato::linear", args, out, sources, weights=(product.b,))
+    return making("ostinato::product", args, out, sources)

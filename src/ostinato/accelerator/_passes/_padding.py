@@ -6,7 +6,7 @@ import torch
 
 from .._forms import bind
 from .._program import FusedNode, Node, Program
-from ._context import Context, Edit
+from ._context import Context, making, rewrite_each
 from ._layout import dense, is_float, rows
 
 _aten = torch.ops.aten
@@ -19,14 +19,12 @@ _MODES = {  # as in csrc/kernels/pad.h
 
 def apply(program: Program, context: Context) -> None:
     """Of float32 rows, each such node becomes one call of the kernel."""
-    edit = Edit(program)
-    for index, node in enumerate(program.nodes):
-        if isinstance(node, Node) and node.op in _MODES and (fused := _fused(node)) is not None:
-            edit.replace({index}, fused, index)
-    edit.apply()
+    rewrite_each(program, _fused)
 
 
 def _fused(node: Node) -> FusedNode | None:
+    if node.op not in _MODES:
+        return None
     given = bind(node.op, node.args, node.kwargs)
     x, out = given["self"], node.outputs
     pad: list[int] = given["pad" if node.op is _aten.constant_pad_nd.default else "padding"]
@@ -36,15 +34,8 @@ def _fused(node: Node) -> FusedNode | None:
     if out.storage not in node.fresh:
         return None
     value = float(given.get("value") or 0.0)
-    return FusedNode(
-        kernel="ostinato::pad",
-        args=(x, out, layout.count, layout.width, layout.step, *pad, _MODES[node.op], value),
-        outputs=(out,),
-        fresh=node.fresh,
-        written=frozenset(),
-        weights=(),
-        sources=(node,),
-    )
+    args = (x, out, layout.count, layout.width, layout.step, *pad, _MODES[node.op], value)
+    return making("ostinato::pad", args, out, (node,))
 
 
 __all__ = ["apply"]

@@ -31,12 +31,11 @@ def apply(program: Program, context: Context) -> None:
     uses = Uses(program, context)
     edit = Edit(program)
     for chain in scan.chains():
-        members = set(chain.members)
         if not _pays(chain):
             continue
-        fused = chain.fused(functools.partial(_seen_after, max(members), uses, context))
+        fused = chain.fused(functools.partial(_seen_after, chain.last, uses, context))
         if fused is not None and fused.outputs:
-            edit.replace(members, fused, max(members))
+            edit.replace(set(chain.members), fused, chain.last)
     edit.apply()
 
 
@@ -67,7 +66,7 @@ class _Scan:
         return [*self._closed, *self._open.values()]
 
     def visit(self, index: int, node: AnyNode) -> None:
-        for number in [n for n, chain in self._open.items() if index - max(chain.members) > _REACH]:
+        for number in [n for n, chain in self._open.items() if index - chain.last > _REACH]:
             self._close(number)
         member = pointwise(node) if isinstance(node, Node) else None
         conflicts = self._conflicts(node)
@@ -90,17 +89,16 @@ class _Scan:
     def _join(self, index: int, member: Pointwise, conflicts: set[int]) -> int | None:
         """The number of the chain that has taken ``member`` in, after merging those it reads from."""
         made: Chain | None = None
+        grown: Chain | None = None
         taken: set[int] = set()
         for number in sorted(conflicts):
             chain = self._open[number]
             merged = chain if made is None else made.merged(chain)
-            grown = merged.joined(index, member) if merged is not None else None
-            if merged is not None and grown is not None:
-                made, taken = merged, taken | {number}
-        if made is None:
+            joined = merged.joined(index, member) if merged is not None else None
+            if joined is not None:
+                made, grown, taken = merged, joined, taken | {number}
+        if grown is None:
             return None
-        grown = made.joined(index, member)
-        assert grown is not None
         for number in taken:
             self._take_out(number)
         return self._put(grown)

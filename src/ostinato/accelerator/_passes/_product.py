@@ -6,7 +6,8 @@ import dataclasses
 
 import torch
 
-from .._program import FusedNode, Node, Value
+from .._program import Node, Value
+from ._layout import is_float
 
 _aten = torch.ops.aten
 
@@ -42,13 +43,9 @@ def _plain_sum(node: Node) -> bool:
 
 
 def _takes(product: Product) -> bool:
-    values = [product.a, product.b, product.out]
-    if product.start is not None:
-        values.append(product.start)
-        if not _startable(product.start, product.out):
-            return False
     return (
-        all(v.dtype == torch.float32 and not v.conj and not v.neg for v in values)
+        is_float(product.a, product.b, product.start, product.out)
+        and (product.start is None or _startable(product.start, product.out))
         and 0 not in (*product.a.sizes, *product.b.sizes)
         and _rows(product.out)
     )
@@ -66,22 +63,3 @@ def _startable(start: Value, out: Value) -> bool:
     ahead = len(out.sizes) - len(start.sizes)
     pairs = zip(start.sizes, out.sizes[ahead:], strict=True)
     return all(own in (1, size) for own, size in pairs) and _rows(start)
-
-
-def fused(
-    kernel: str,
-    args: tuple[object, ...],
-    out: Value,
-    sources: tuple[Node, ...],
-    weights: tuple[Value, ...] = (),
-) -> FusedNode:
-    """A node that makes ``out`` and changes nothing else."""
-    return FusedNode(
-        kernel=kernel,
-        args=args,
-        outputs=(out,),
-        fresh=frozenset((out.storage,)),
-        written=frozenset(),
-        weights=weights,
-        sources=sources,
-    )

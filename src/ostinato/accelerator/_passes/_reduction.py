@@ -7,7 +7,7 @@ import math
 import torch
 
 from .._program import FusedNode, Node, Program, Value
-from ._context import Context, Edit
+from ._context import Context, rewrite_each
 
 _aten = torch.ops.aten
 _MEANS = {_aten.mean.dim, _aten.mean.default}
@@ -20,15 +20,12 @@ _SUMS = {_aten.sum.dim_IntList, _aten.sum.default}
 
 def apply(program: Program, context: Context) -> None:
     """Each such node becomes one call of the kernel."""
-    edit = Edit(program)
-    for index, node in enumerate(program.nodes):
-        fused = _fused(node) if isinstance(node, Node) and node.op in _MEANS | _SUMS else None
-        if fused is not None:
-            edit.replace({index}, fused, index)
-    edit.apply()
+    rewrite_each(program, _fused)
 
 
 def _fused(node: Node) -> FusedNode | None:
+    if node.op not in _MEANS | _SUMS:
+        return None
     x, out = node.args[0], node.outputs
     wanted = node.kwargs.get("dtype")
     if not _plain(x) or not _plain(out) or wanted not in (None, torch.float32) or 0 in x.sizes:
