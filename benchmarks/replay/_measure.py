@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from ostinato.cli._timing import timing_of
+
 from ._peers import MAKERS
 from ._rows import OURS, Row, Tensors
 from ._runner import NotInstalled, PeerFailed, Runner
@@ -63,8 +65,10 @@ def measure(row: Row, threads: int, peers: Sequence[str], rounds: int, tell: Cal
                 raise PeerFailed(f"{name} cannot run {row.title}: {type(error).__name__}: {error}") from error
         tell(f"{row.name}, {threads} threads: timing")
         taken, calls = _rounds(row, runners, rounds)
+    spreads = {name: timing_of(values) for name, values in taken.items()}
     timings = {
-        name: Timing(*_spread(values), ready_ms=runners[name].ready * 1e3) for name, values in taken.items()
+        name: Timing(each.median, each.p10, each.p90, ready_ms=runners[name].ready * 1e3)
+        for name, each in spreads.items()
     }
     return Timed(row, threads, calls, timings, tuple(missing))
 
@@ -123,10 +127,3 @@ def _agree(row: Row, runners: dict[str, Runner]) -> None:
             if not torch.allclose(actual.reshape(expected.shape), expected, RTOL, ATOL):
                 apart = float((actual.reshape(expected.shape) - expected).abs().max())
                 raise PeerFailed(f"{name} does not agree on {row.title}: it is {apart:.1e} off")
-
-
-def _spread(values: list[float]) -> tuple[float, float, float]:
-    if len(values) < 2:
-        return values[0], values[0], values[0]
-    tenths = statistics.quantiles(values, n=10, method="inclusive")
-    return statistics.median(values), tenths[0], tenths[-1]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
-import io
-import logging
 import pathlib
 from typing import Any
 
 import numpy
 import torch
+
+from ostinato.cli._onnx_peers import openvino_settings, quiet_export
 
 from . import _silero
 from ._rows import ROWS, Row, Tensors
@@ -36,8 +35,7 @@ def _exported(name: str) -> str:
         _package(needed)
     row = next(each for each in ROWS if each.name == name)
     path = pathlib.Path(_silero.temporary()) / f"{name}.onnx"
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+    with quiet_export():
         program = torch.onnx.export(row.make(), row.inputs()(), dynamo=True, verbose=False)
     program.save(path)
     return str(path)
@@ -66,17 +64,11 @@ def onnxruntime(row: Row, threads: int, inputs: Tensors) -> Runner:
 
 
 def openvino(row: Row, threads: int, inputs: Tensors) -> Runner:
-    """An infer request with tensors set, for latency, in float32: by itself it would compute in bf16."""
+    """An infer request with tensors set."""
     core = _package("openvino").Core()
-    settings = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-        "PERFORMANCE_HINT": "LATENCY",
-    }
     path = exported(row)
     clock = Clock()
-    compiled = core.compile_model(path, "CPU", settings)
+    compiled = core.compile_model(path, "CPU", openvino_settings(threads))
     tensor = _package("openvino").Tensor
 
     def bound(given: Tensors, made: Tensors) -> Any:

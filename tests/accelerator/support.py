@@ -19,6 +19,12 @@ def capture(function, **options):
     return graph, out
 
 
+def captured(function, numerics="fast"):
+    """``function()`` as inference has it, inside a new graph; the graph and what it returned."""
+    with torch.no_grad():
+        return capture(function, numerics=numerics)
+
+
 def refuses(call, kind, code):
     """``call()`` raises this error of ours, with a hint; returns it."""
     with pytest.raises(kind) as caught:

@@ -11,17 +11,11 @@ import ostinato as ost
 from ostinato import _native
 
 from . import opinfo
+from .support import captured
 
 F = torch.nn.functional
 nn = torch.nn
 CONVOLUTION = "ostinato::convolution"
-
-
-def captured(function):
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        out = function()
-    return graph, out
 
 
 def operators(graph):

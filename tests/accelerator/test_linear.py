@@ -7,17 +7,11 @@ import gc
 import pytest
 import torch
 
-import ostinato as ost
 from ostinato import _native
 
+from .support import captured
+
 F = torch.nn.functional
-
-
-def captured(function):
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        out = function()
-    return graph, out
 
 
 def kernels(graph):

@@ -9,16 +9,10 @@ from ostinato.accelerator import CaptureError
 
 from .support import assert_identical, capture, refuses
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 F = torch.nn.functional
 optim = torch.optim
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Trainer:

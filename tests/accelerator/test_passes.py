@@ -7,14 +7,9 @@ import torch
 
 import ostinato as ost
 
+from .support import captured
+
 F = torch.nn.functional
-
-
-def captured(function, numerics="fast"):
-    graph = ost.accelerator.Graph(numerics=numerics)
-    with torch.no_grad(), graph:
-        out = function()
-    return graph, out
 
 
 def operators(graph):

@@ -10,15 +10,10 @@ import torch
 
 import ostinato as ost
 
+from .support import captured
+
 F = torch.nn.functional
 PRODUCT = "ostinato::product"
-
-
-def captured(function):
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        out = function()
-    return graph, out
 
 
 def kernels(graph):

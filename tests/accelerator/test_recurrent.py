@@ -8,16 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-import ostinato as ost
+from .support import captured
 
 LSTM = "ostinato::lstm"
-
-
-def captured(function):
-    graph = ost.accelerator.Graph(numerics="fast")
-    with torch.no_grad(), graph:
-        out = function()
-    return graph, out
 
 
 def flat(result):

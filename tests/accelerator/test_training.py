@@ -10,15 +10,9 @@ import torch
 from .networks import NETWORKS, made
 from .support import assert_identical, capture
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 F = torch.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 GRADS = {"grad": torch.enable_grad, "no_grad": torch.no_grad, "inference_mode": torch.inference_mode}

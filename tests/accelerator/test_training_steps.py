@@ -11,16 +11,10 @@ from torch.utils.checkpoint import checkpoint
 from .control_flow import PYTHON
 from .support import assert_identical, capture
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 F = torch.nn.functional
 INF = float("inf")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class World:

@@ -8,7 +8,7 @@ import io
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -35,16 +35,20 @@ def onnxruntime(path: str, method: str, args: tuple[Any, ...], threads: int) -> 
     return lambda: session.run(None, feed)
 
 
-def openvino(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
-    """An infer request for latency, in float32: by itself it would compute in bf16 where the CPU can."""
-    runtime = _package("openvino", "OpenVINO")
-    settings = {
+def openvino_settings(threads: int) -> dict[str, Any]:
+    """For latency, in float32: by itself it would compute in bf16 where the CPU can."""
+    return {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
     }
-    compiled = runtime.Core().compile_model(path, "CPU", settings)
+
+
+def openvino(path: str, method: str, args: tuple[Any, ...], threads: int) -> Call:
+    """An infer request with its tensors set once."""
+    runtime = _package("openvino", "OpenVINO")
+    compiled = runtime.Core().compile_model(path, "CPU", openvino_settings(threads))
     request = compiled.create_infer_request()
     inputs = [
         (str(i), _OPENVINO_TYPES.get(each.element_type.get_type_name(), "tensor(float)"), _sizes(each))
@@ -94,12 +98,19 @@ def _exported(
     for needed in (package, "onnx", "onnxscript"):
         _package(needed, runtime)
     module = functional_program(path, method, args)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ostinato-bench-") as folder:
         file = os.path.join(folder, "program.onnx")
-        with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        with quiet_export():
             torch.onnx.export(module, module.example, file, dynamo=True, verbose=False)
         return make(file, method, module.example, threads)
+
+
+@contextlib.contextmanager
+def quiet_export() -> Iterator[None]:
+    """For `torch.onnx.export`, which tells of each of its stages."""
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        yield
 
 
 def onnx_feed(inputs: list[tuple[str, str, Any]], args: tuple[Any, ...]) -> dict[str, Any]:
