@@ -57,10 +57,11 @@ def join(w):
 
 def cast(w):
     name = w.floating()
-    low = w.emit(w.choose([f"{name}.to(half)", f"{name}.double()"]))
+    # A copy in each world: where float64 stands for all dtypes the cast alone would be the tensor itself.
+    low = w.emit(f"{name}.to({w.choose(['half', 'torch.float64'])}, copy=True)")
     if low:
         low = apply(w, w.choose([ONE, TWO]), low) or low
-        w.emit(f"{low}.to(real)")
+        w.emit(f"{low}.to(real, copy=True)")
 
 
 def lookup(w):
