@@ -50,7 +50,7 @@ bool element_of(const Handle& tensor, Operand* operand) {
 
 // A guess, good enough to say whether threads pay.
 int64_t picoseconds(const ChainInstruction& instruction) {
-  const bool function = instruction.op >= ChainOp::kSquareRoot && instruction.op <= ChainOp::kGelu;
+  const bool function = instruction.op >= ChainOp::kSquareRoot && instruction.op <= ChainOp::kNormalCdf;
   const bool slow = instruction.op == ChainOp::kPower || instruction.op == ChainOp::kTanhSigmoid;
   return function || slow ? 200 : 30;
 }

@@ -25,7 +25,7 @@ enum class ChainOp : int32_t {
   kTanh,              //
   kSigmoid,           //
   kErf,               //
-  kGelu,              // a (1 + erf(a / sqrt(2))) / 2
+  kNormalCdf,         // (1 + erf(a / sqrt(2))) / 2
   kFloor,             //
   kCeil,              //
   kTruncate,          //

@@ -53,8 +53,6 @@ inline void ternary(const ChainArgs& args, const ChainInstruction& now, const F&
 
 inline Vector truth(Lanes yes) { return floats_of(yes & 0x3f800000); }
 
-inline Vector gelu(Vector x) { return x * fused(erf(x * 0.707106781f), broadcast(0.5f), broadcast(0.5f)); }
-
 // What at_most and at_least do, but a NaN in either stays.
 inline Vector minimum(Vector a, Vector b) { return b != b ? b : at_most(a, b); }
 inline Vector maximum(Vector a, Vector b) { return b != b ? b : at_least(a, b); }
@@ -88,7 +86,7 @@ inline void instruction(const ChainArgs& args, const ChainInstruction& now) {
     UNARY(kTanh, tanh(a));
     UNARY(kSigmoid, sigmoid(a));
     UNARY(kErf, erf(a));
-    UNARY(kGelu, gelu(a));
+    UNARY(kNormalCdf, normal_cdf(a));
     UNARY(kFloor, floor(a));
     UNARY(kCeil, ceil(a));
     UNARY(kTruncate, truncate(a));

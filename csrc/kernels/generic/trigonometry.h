@@ -13,7 +13,6 @@ constexpr float kLargestAngle = kHasFused ? 65536.0f : 8192.0f;
 
 // sin(x + quarters pi / 2) within 2 ulp for |x| <= kLargestAngle.
 inline Vector sine_within(Vector x, int32_t quarters) {
-  constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23
   const Vector shifted = fused(x, broadcast(0.636619772f), broadcast(kToInteger));
   const Vector n = shifted - kToInteger;
   // Without a fused product each but the last part has so few digits that n times it is exact.

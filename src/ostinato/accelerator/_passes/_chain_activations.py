@@ -58,7 +58,7 @@ def _threshold(c: Code, a: Arguments) -> Operand:
 def _gelu(c: Code, a: Arguments) -> Operand:
     x = a["self"]
     if a["approximate"] == "none":
-        return c(Op.GELU, x)
+        return c(Op.MULTIPLY, x, c(Op.NORMAL_CDF, x))
     return c(Op.MULTIPLY, x, c(Op.SIGMOID, gelu_argument(c, x)))
 
 

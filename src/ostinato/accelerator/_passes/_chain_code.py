@@ -27,7 +27,7 @@ class Op(enum.IntEnum):
     TANH = 14
     SIGMOID = 15
     ERF = 16
-    GELU = 17
+    NORMAL_CDF = 17
     FLOOR = 18
     CEIL = 19
     TRUNCATE = 20

@@ -49,11 +49,9 @@ def _softplus_backward(c: Code, a: Arguments) -> Operand:
 def _gelu_backward(c: Code, a: Arguments) -> Operand:
     x = a["self"]
     if a["approximate"] == "none":
-        erf = c(Op.ERF, c(Op.MULTIPLY, x, math.sqrt(0.5)))
-        below = c(Op.ADD, c(Op.MULTIPLY, erf, 0.5), 0.5)
         density = c(Op.EXP, c(Op.MULTIPLY, c(Op.MULTIPLY, x, x), -0.5))
         density = c(Op.MULTIPLY, density, 1 / math.sqrt(2 * math.pi))
-        slope = c(Op.ADD, below, c(Op.MULTIPLY, x, density))
+        slope = c(Op.ADD, c(Op.NORMAL_CDF, x), c(Op.MULTIPLY, x, density))
         return c(Op.MULTIPLY, a["grad_output"], slope)
     s = c(Op.SIGMOID, gelu_argument(c, x))
     steep = c(Op.MULTIPLY, s, c(Op.SUBTRACT, 1.0, s))
