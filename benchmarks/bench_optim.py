@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
@@ -13,57 +14,78 @@ from rich.table import Table
 
 import ostinato as ost
 
-_SHAPES = {
-    "1000 x 256": [(256,)] * 1000,
-    "161 tensors, 25 M": [(64,)] * 107 + [(512, 512, 3, 3)] * 9 + [(256, 256)] * 44 + [(300, 512)],
-}
-_ROWS: list[tuple[str, str, torch.dtype, dict[str, Any]]] = [
-    ("AdamW", "1000 x 256", torch.float32, {}),
-    ("AdamW", "161 tensors, 25 M", torch.float32, {}),
-    ("AdamW", "161 tensors, 25 M", torch.bfloat16, {}),
-    ("AdamW", "161 tensors, 25 M", torch.float64, {}),
-    ("Adagrad", "161 tensors, 25 M", torch.float32, {}),
-    ("Adagrad", "161 tensors, 25 M", torch.bfloat16, {}),
-    ("SGD", "1000 x 256", torch.float32, {"momentum": 0.9}),
-    ("SGD", "161 tensors, 25 M", torch.float32, {"momentum": 0.9}),
+_SMALL = [(256,)] * 1000
+_LARGE = [(64,)] * 107 + [(512, 512, 3, 3)] * 9 + [(256, 256)] * 44 + [(300, 512)]  # like a ResNet-50
+_ROUNDS = 15
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    tensors: str
+    dtype: torch.dtype = torch.float32
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    new_gradients: bool = False  # other tensors for every step, as after zero_grad()
+    turn: float = 0.0  # seconds that each runtime has before the next; at least one step
+
+    @property
+    def shapes(self) -> list[Any]:
+        return _SMALL if self.tensors.startswith("1000") else _LARGE
+
+
+_ROWS = [
+    Row("AdamW", "1000 x 256", turn=0.05),
+    Row("AdamW", "1000 x 256, one step at a time"),
+    Row("AdamW", "1000 x 256, new gradients", new_gradients=True),
+    Row("SGD", "1000 x 256", options={"momentum": 0.9}, turn=0.05),
+    Row("Adagrad", "1000 x 256", turn=0.05),
+    *(Row("AdamW", "161, 25 M", d) for d in (torch.float32, torch.bfloat16, torch.float16, torch.float64)),
+    *(Row("Adagrad", "161, 25 M", d) for d in (torch.float32, torch.bfloat16)),
+    *(Row("SGD", "161, 25 M", d, {"momentum": 0.9}) for d in (torch.float32, torch.bfloat16)),
 ]
 
 
-def _steps(
-    name: str, shapes: str, dtype: torch.dtype, options: dict[str, Any]
-) -> dict[str, Callable[[], Any]]:
-    params = [torch.nn.Parameter(torch.randn(s, dtype=dtype)) for s in _SHAPES[shapes]]
+def _steps(row: Row) -> tuple[list[torch.nn.Parameter], dict[str, Callable[[], Any]]]:
+    params = [torch.nn.Parameter(torch.randn(s, dtype=row.dtype)) for s in row.shapes]
     for p in params:
         p.grad = torch.randn_like(p)
-    return {
-        "fused": getattr(torch.optim, name)(params, fused=True, **options).step,
-        "foreach": getattr(torch.optim, name)(params, foreach=True, **options).step,
-        "Ostinato": getattr(ost.optim, name)(params, **options).step,
+    stock = getattr(torch.optim, row.name)
+    return params, {
+        "fused": stock(params, fused=True, **row.options).step,
+        "foreach": stock(params, foreach=True, **row.options).step,
+        "Ostinato": getattr(ost.optim, row.name)(params, **row.options).step,
     }
 
 
-def _times(runs: dict[str, Callable[[], Any]], rounds: int = 15) -> dict[str, list[float]]:
+def _times(row: Row) -> dict[str, list[float]]:
+    """Seconds a step, a list a runtime; after two rounds of warming up."""
+    params, runs = _steps(row)
     taken: dict[str, list[float]] = {name: [] for name in runs}
-    for round_ in range(rounds + 2):
+    counts = dict.fromkeys(runs, 1)
+    for _ in range(_ROUNDS + 2):
         for name, run in runs.items():
+            if row.new_gradients:
+                for p in params:
+                    p.grad = torch.randn_like(p)
             start = time.perf_counter()
-            run()
-            if round_ >= 2:
-                taken[name].append(time.perf_counter() - start)
-    return taken
+            for _ in range(counts[name]):
+                run()
+            taken[name].append((time.perf_counter() - start) / counts[name])
+            counts[name] = max(1, int(row.turn / taken[name][-1]))
+    return {name: times[2:] for name, times in taken.items()}
 
 
 def main() -> None:
-    """Prints a row an optimizer; a ratio is the median over rounds, against the faster of torch's two."""
+    """Prints a row a kind of step; a ratio is the median over rounds, against the faster of torch's two."""
     table = Table(title=f"ms a step, {torch.get_num_threads()} threads", title_justify="left")
     for column in ("optimizer", "tensors", "dtype", "fused", "foreach", "Ostinato", "times faster"):
         table.add_column(column)
-    for name, shapes, dtype, options in _ROWS:
-        taken = _times(_steps(name, shapes, dtype, options))
+    for row in _ROWS:
+        taken = _times(row)
         pairs = zip(*taken.values(), strict=True)
         ratio = statistics.median(min(fused, foreach) / own for fused, foreach, own in pairs)
-        medians = [f"{statistics.median(t) * 1e3:.2f}" for t in taken.values()]
-        table.add_row(name, shapes, str(dtype).removeprefix("torch."), *medians, f"{ratio:.2f}")
+        medians = [f"{statistics.median(times) * 1e3:.2f}" for times in taken.values()]
+        table.add_row(row.name, row.tensors, str(row.dtype).removeprefix("torch."), *medians, f"{ratio:.2f}")
     Console(width=110).print(table)
 
 

@@ -8,8 +8,9 @@
 
 namespace {
 
-using ostinato::UpdateCall;
 using ostinato::UpdateForm;
+using ostinato::UpdateOptions;
+using ostinato::UpdateTensors;
 using torch::stable::Tensor;
 using Tensors = std::vector<Tensor>;
 using Maybe = std::optional<Tensor>;
@@ -17,7 +18,7 @@ using Maybe = std::optional<Tensor>;
 void run(const UpdateForm& form, std::initializer_list<const Tensors*> lists, const Maybe& lr_tensor,
          const Maybe& grad_scale, const Maybe& found_inf, std::vector<double> numbers,
          std::vector<bool> flags) {
-  UpdateCall call;
+  UpdateTensors call;
   for (const Tensors* tensors : lists) {
     std::vector<AtenTensorHandle> list;
     list.reserve(tensors->size());
@@ -25,11 +26,11 @@ void run(const UpdateForm& form, std::initializer_list<const Tensors*> lists, co
     call.lists.push_back(std::move(list));
   }
   const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
-  call.lr_tensor = handle(lr_tensor);
-  call.grad_scale = handle(grad_scale);
-  call.found_inf = handle(found_inf);
-  ostinato::Updater updater(form, std::move(numbers), std::move(flags));
-  const std::string problem = updater.bind(call);
+  ostinato::Updater updater(form);
+  std::string problem = updater.bind(std::move(call));
+  if (problem.empty())
+    problem = updater.bind(UpdateOptions{handle(lr_tensor), handle(grad_scale), handle(found_inf),
+                                         std::move(numbers), std::move(flags)});
   STD_TORCH_CHECK(problem.empty(), form.name, ": ", problem);
   updater.run();
 }

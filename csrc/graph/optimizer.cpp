@@ -82,6 +82,18 @@ int64_t element_bytes(UpdateElement element) {
   return element == UpdateElement::kFloat ? 4 : 2;
 }
 
+void* address_of(AtenTensorHandle tensor) {
+  void* data = nullptr;
+  aoti_torch_get_data_ptr(tensor, &data);
+  return data;
+}
+
+int64_t count_of(AtenTensorHandle tensor) {
+  int64_t count = 0;
+  aoti_torch_get_numel(tensor, &count);
+  return count;
+}
+
 void* moved(void* from, int64_t bytes) {
   return from == nullptr ? nullptr : static_cast<char*>(from) + bytes;
 }
@@ -108,12 +120,12 @@ std::string Updater::bind_scalar(AtenTensorHandle tensor, Scalar* scalar) {
   if (shape.count != 1 || !(scalar->is_double || shape.dtype == aoti_torch_dtype_float32())) {
     return "a step, learning rate, scale or found_inf is not one float32 or float64";
   }
-  aoti_torch_get_data_ptr(tensor, &scalar->at);
+  scalar->at = address_of(tensor);
   return "";
 }
 
-std::string Updater::bind_item(const UpdateCall& call, size_t i, Item* item) {
-  const AtenTensorHandle param = call.lists[0][i];
+std::string Updater::bind_item(size_t i, Item* item) const {
+  const AtenTensorHandle param = tensors_.lists[0][i];
   const Shape shape(param);
   UpdateArgs& args = item->args;
   args = {};
@@ -123,73 +135,102 @@ std::string Updater::bind_item(const UpdateCall& call, size_t i, Item* item) {
     return "a parameter has no floating point dtype of 16 to 64 bits";
   if (!shape.dense()) return "a parameter does not fill its memory";
   for (int k = 1; k < 2 + form_.states; ++k) {
-    const auto& list = call.lists[static_cast<size_t>(k)];
+    const auto& list = tensors_.lists[static_cast<size_t>(k)];
     if (list.empty() && k > 1) continue;
     if (!Shape(list[i]).lies_as(shape)) return "a gradient or state does not lie as its parameter does";
-    aoti_torch_get_data_ptr(list[i], k == 1 ? &args.grad : &args.states[k - 2]);
+    (k == 1 ? args.grad : args.states[k - 2]) = address_of(list[i]);
   }
-  aoti_torch_get_data_ptr(param, &args.param);
-  return form_.steps ? bind_scalar(call.lists.back()[i], &item->step) : "";
+  args.param = address_of(param);
+  return form_.steps ? bind_scalar(tensors_.lists.back()[i], &item->step) : "";
 }
 
-std::string Updater::bind(const UpdateCall& call) {
-  const size_t count = call.lists[0].size();
-  for (size_t k = 0; k < call.lists.size(); ++k) {
+std::string Updater::bind(UpdateTensors tensors) {
+  tensors_ = std::move(tensors);
+  items_.clear();
+  const auto& lists = tensors_.lists;
+  const size_t count = lists[0].size();
+  for (size_t k = 0; k < lists.size(); ++k) {
     const bool optional = k > 1 && k < static_cast<size_t>(2 + form_.states);
-    if (call.lists[k].size() != count && !(optional && call.lists[k].empty()))
-      return "lists differ in length";
-  }
-  for (const auto& [tensor, scalar] :
-       {std::pair{call.lr_tensor, &lr_}, {call.grad_scale, &grad_scale_}, {call.found_inf, &found_inf_}}) {
-    if (std::string problem = bind_scalar(tensor, scalar); !problem.empty()) return problem;
+    if (lists[k].size() != count && !(optional && lists[k].empty())) return "lists differ in length";
   }
   items_.resize(count);
   total_ = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (std::string problem = bind_item(call, i, &items_[i]); !problem.empty()) return problem;
+    if (std::string problem = bind_item(i, &items_[i]); !problem.empty()) {
+      items_.clear();
+      return problem;
+    }
     items_[i].start = total_;
     total_ += items_[i].args.count + kTensorCost;
   }
-  resolved_.reserve(std::max<size_t>(count, 1));
   return "";
+}
+
+std::string Updater::bind(UpdateOptions options) {
+  options_ = std::move(options);
+  if (options_.numbers.size() != form_.numbers || options_.flags.size() != form_.flags)
+    return "numbers or flags differ in count";
+  for (const auto& [tensor, scalar] : {std::pair{options_.lr_tensor, &lr_},
+                                       {options_.grad_scale, &grad_scale_},
+                                       {options_.found_inf, &found_inf_}}) {
+    if (std::string problem = bind_scalar(tensor, scalar); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+bool Updater::settled() const {
+  const auto& lists = tensors_.lists;
+  if (lists.empty() || items_.size() != lists[0].size()) return false;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    const UpdateArgs& args = item.args;
+    if (address_of(lists[0][i]) != args.param || count_of(lists[0][i]) != args.count) return false;
+    if (address_of(lists[1][i]) != args.grad || count_of(lists[1][i]) != args.count) return false;
+    for (int s = 0; s < form_.states; ++s) {
+      const auto& list = lists[static_cast<size_t>(2 + s)];
+      if (!list.empty() && address_of(list[i]) != args.states[s]) return false;
+    }
+    if (form_.steps && address_of(lists.back()[i]) != item.step.at) return false;
+  }
+  return true;
 }
 
 // numbers: lr, momentum, dampening, weight decay; flags: nesterov, maximize, first.
 UpdateNumbers Updater::sgd_numbers(double rate) const {
   UpdateNumbers n{};
   n.rate = rate;
-  n.decay1 = numbers_[1];
-  n.gain1 = 1.0 - numbers_[2];
-  n.weight_decay = numbers_[3];
-  n.nesterov = flags_[0];
-  n.sign = flags_[1] ? -1.0 : 1.0;
-  n.first = flags_[2];
+  n.decay1 = options_.numbers[1];
+  n.gain1 = 1.0 - options_.numbers[2];
+  n.weight_decay = options_.numbers[3];
+  n.nesterov = options_.flags[0];
+  n.sign = options_.flags[1] ? -1.0 : 1.0;
+  n.first = options_.flags[2];
   return n;
 }
 
 // numbers: lr, beta1, beta2, epsilon, weight decay; flags: decoupled, maximize.
 UpdateNumbers Updater::adam_numbers(double step, double rate) const {
   UpdateNumbers n{};
-  n.rate = rate / (1.0 - std::pow(numbers_[1], step));
-  n.decay1 = numbers_[1];
-  n.gain1 = 1.0 - numbers_[1];
-  n.decay2 = numbers_[2];
-  n.gain2 = 1.0 - numbers_[2];
-  n.root = 1.0 / std::sqrt(1.0 - std::pow(numbers_[2], step));
-  n.epsilon = numbers_[3];
-  n.weight_decay = flags_[0] ? 0.0 : numbers_[4];
-  n.shrink = flags_[0] ? 1.0 - rate * numbers_[4] : 1.0;
-  n.sign = flags_[1] ? -1.0 : 1.0;
+  n.rate = rate / (1.0 - std::pow(options_.numbers[1], step));
+  n.decay1 = options_.numbers[1];
+  n.gain1 = 1.0 - options_.numbers[1];
+  n.decay2 = options_.numbers[2];
+  n.gain2 = 1.0 - options_.numbers[2];
+  n.root = 1.0 / std::sqrt(1.0 - std::pow(options_.numbers[2], step));
+  n.epsilon = options_.numbers[3];
+  n.weight_decay = options_.flags[0] ? 0.0 : options_.numbers[4];
+  n.shrink = options_.flags[0] ? 1.0 - rate * options_.numbers[4] : 1.0;
+  n.sign = options_.flags[1] ? -1.0 : 1.0;
   return n;
 }
 
 // numbers: lr, its decay, epsilon, weight decay; flags: maximize.
 UpdateNumbers Updater::adagrad_numbers(double step, double rate) const {
   UpdateNumbers n{};
-  n.rate = rate / (1.0 + (step - 1.0) * numbers_[1]);
-  n.epsilon = numbers_[2];
-  n.weight_decay = numbers_[3];
-  n.sign = flags_[0] ? -1.0 : 1.0;
+  n.rate = rate / (1.0 + (step - 1.0) * options_.numbers[1]);
+  n.epsilon = options_.numbers[2];
+  n.weight_decay = options_.numbers[3];
+  n.sign = options_.flags[0] ? -1.0 : 1.0;
   return n;
 }
 
@@ -204,7 +245,7 @@ UpdateNumbers Updater::numbers_at(double step, double rate, double unscale) cons
 void Updater::run() {
   if (found_inf_.at != nullptr && found_inf_.get() != 0.0) return;
   if (items_.empty()) return;
-  const double rate = lr_.at != nullptr ? lr_.get() : numbers_[0];
+  const double rate = lr_.at != nullptr ? lr_.get() : options_.numbers[0];
   const double unscale = grad_scale_.at != nullptr ? 1.0 / grad_scale_.get() : 1.0;
   resolved_.clear();
   double last = -1.0;

@@ -11,8 +11,10 @@
 namespace ostinato {
 
 // The arguments of ostinato::sgd_, adam_ and adagrad_, in the order of their schemas.
-struct UpdateCall {
+struct UpdateTensors {
   std::vector<std::vector<AtenTensorHandle>> lists;  // params, grads, each state, steps (not SGD)
+};
+struct UpdateOptions {
   AtenTensorHandle lr_tensor = nullptr, grad_scale = nullptr, found_inf = nullptr;
   std::vector<double> numbers;
   std::vector<bool> flags;
@@ -33,11 +35,13 @@ const UpdateForm* update_form(const std::string& name);
 
 class Updater {
  public:
-  Updater(const UpdateForm& form, std::vector<double> numbers, std::vector<bool> flags)
-      : form_(form), numbers_(std::move(numbers)), flags_(std::move(flags)) {}
+  explicit Updater(const UpdateForm& form) : form_(form) {}
 
-  // Looks the tensors up. Empty, or why they cannot be updated.
-  std::string bind(const UpdateCall& call);
+  // Both look the tensors up, and answer with nothing, or with why they cannot be used.
+  std::string bind(UpdateTensors tensors);
+  std::string bind(UpdateOptions options);
+  // Whether the memory of all tensors is where `bind` found it.
+  bool settled() const;
   void run();
 
  private:
@@ -55,7 +59,7 @@ class Updater {
     size_t numbers;  // which of resolved_
   };
 
-  std::string bind_item(const UpdateCall& call, size_t i, Item* item);
+  std::string bind_item(size_t i, Item* item) const;
   static std::string bind_scalar(AtenTensorHandle tensor, Scalar* scalar);
   UpdateNumbers numbers_at(double step, double rate, double unscale) const;
   UpdateNumbers sgd_numbers(double rate) const;
@@ -64,8 +68,8 @@ class Updater {
   void update(int64_t begin, int64_t end) const;
 
   const UpdateForm& form_;
-  const std::vector<double> numbers_;
-  const std::vector<bool> flags_;
+  UpdateTensors tensors_;
+  UpdateOptions options_;
   std::vector<Item> items_;
   std::vector<UpdateNumbers> resolved_;
   int64_t total_ = 0;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import weakref
 from typing import Any
 
 import pytest
@@ -189,14 +188,3 @@ def test_version_counters_move() -> None:
     ours("SGD", [p]).step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_gradients_are_not_kept(name: str) -> None:
-    params = parameters(torch.float32, [(4,), (5, 6)])
-    mine = ours(name, params)
-    for step in range(3):
-        train((mine, params), steps=1, start=step)
-        grads = [weakref.ref(p.grad) for p in params]
-        mine.zero_grad()
-        assert not any(g() is not None for g in grads)

@@ -2,21 +2,18 @@
 // fused products, and the rest of a tensor goes through a whole vector too.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
-#include <type_traits>
 
-#include "kernels/generic/chain_move.h"
-#include "kernels/generic/rounding.h"
+#include "kernels/generic/formats.h"
 #include "kernels/optimizer.h"
 
 namespace ostinato {
 namespace {
 namespace optimizers {
 
-using Doubles = double __attribute__((vector_size(kVectorFloats * sizeof(float))));
+using formats::Doubles;
 template <typename T>
-using Pack = std::conditional_t<std::is_same_v<T, float>, Vector, Doubles>;
+using Pack = formats::Numbers<T>;
 template <typename T>
 constexpr int64_t kPack = sizeof(Pack<T>) / sizeof(T);
 
@@ -39,10 +36,18 @@ inline Doubles root_of(Doubles x) {
 
 template <typename T>
 struct Numbers {
-  Pack<T> sign, weight_decay, shrink, rate, decay1, gain1, decay2, gain2, root, epsilon;
+  // What the loop asks of every vector, as bytes: cheaper than to compare the numbers there.
+  bool scales, decays, nesterov, first, near;
+  Pack<T> unscale, sign, weight_decay, shrink, rate, decay1, gain1, decay2, gain2, root, epsilon;
 
   explicit Numbers(const UpdateNumbers& n)
-      : sign(all<T>(n.sign)),
+      : scales(n.unscale != 1.0),
+        decays(n.weight_decay != 0.0),
+        nesterov(n.nesterov),
+        first(n.first),
+        near(n.gain1 < 0.5),
+        unscale(all<T>(n.unscale)),
+        sign(all<T>(n.sign)),
         weight_decay(all<T>(n.weight_decay)),
         shrink(all<T>(n.shrink)),
         rate(all<T>(n.rate)),
@@ -58,10 +63,10 @@ template <typename T, bool Momentum>
 struct Sgd {
   static constexpr int kStates = Momentum ? 1 : 0;
 
-  static void apply(const UpdateNumbers& n, const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
+  static void apply(const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
     if constexpr (Momentum) {
-      state[0] = n.first ? g : state[0] * c.decay1 + g * c.gain1;
-      g = n.nesterov ? g + state[0] * c.decay1 : state[0];
+      state[0] = c.first ? g : state[0] * c.decay1 + g * c.gain1;
+      g = c.nesterov ? g + state[0] * c.decay1 : state[0];
     }
     p -= g * c.rate;
   }
@@ -71,10 +76,10 @@ template <typename T, bool Largest>
 struct Adam {
   static constexpr int kStates = Largest ? 3 : 2;
 
-  static void apply(const UpdateNumbers& n, const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
+  static void apply(const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
     const Pack<T> far = g - state[0];
     // From the nearer end, so that a share of all or nothing is exact.
-    state[0] = n.gain1 < 0.5 ? state[0] + far * c.gain1 : g - far * c.decay1;
+    state[0] = c.near ? state[0] + far * c.gain1 : g - far * c.decay1;
     state[1] = state[1] * c.decay2 + g * g * c.gain2;
     Pack<T> second = state[1];
     if constexpr (Largest) {
@@ -91,99 +96,77 @@ template <typename T>
 struct Adagrad {
   static constexpr int kStates = 1;
 
-  static void apply(const UpdateNumbers&, const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
+  static void apply(const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
     state[0] += g * g;
     p -= g / (root_of(state[0]) + c.epsilon) * c.rate;
   }
 };
 
-// The tensors of a call as runs of T: parameter, gradient, states.
-template <typename T>
+// The tensors of a call: parameter, gradient, states.
+template <typename Element>
 struct Runs {
-  T* at[2 + kUpdateStates];
+  Element* at[2 + kUpdateStates];
 };
 
-template <typename T, typename Rule>
-inline void one_pack(const UpdateNumbers& n, const Numbers<T>& c, const Runs<T>& runs, int64_t i,
-                     size_t bytes) {
-  Pack<T> v[2 + Rule::kStates];
-  const auto each = [&](int k, auto move) {
-    if (bytes == sizeof(Pack<T>)) return move(k, sizeof(Pack<T>));
-    return move(k, bytes);
-  };
-  const auto get = [&](int k, size_t size) {
-    if (size < sizeof(Pack<T>)) v[k] = Pack<T>{};
-    std::memcpy(&v[k], runs.at[k] + i, size);
-  };
-  const auto put = [&](int k, size_t size) { std::memcpy(runs.at[k] + i, &v[k], size); };
-  for (int k = 0; k < 2 + Rule::kStates; ++k) each(k, get);
-  if (n.unscale != 1.0) {
-    v[1] *= all<T>(n.unscale);
-    each(1, put);
+template <typename Format, typename Rule>
+inline void one_pack(const Numbers<typename Format::Number>& c, const Runs<typename Format::Element>& runs,
+                     int64_t i) {
+  using Number = typename Format::Number;
+  Pack<Number> v[2 + Rule::kStates];
+  for (int k = 0; k < 2 + Rule::kStates; ++k) v[k] = Format::load(runs.at[k] + i);
+  if (c.scales) {
+    v[1] *= c.unscale;
+    Format::store(runs.at[1] + i, v[1]);
   }
-  Pack<T> g = v[1] * c.sign;
-  if (n.weight_decay != 0.0) g += v[0] * c.weight_decay;
-  Rule::apply(n, c, v[0], g, v + 2);
-  each(0, put);
-  for (int k = 2; k < 2 + Rule::kStates; ++k) each(k, put);
+  Pack<Number> g = v[1] * c.sign;
+  if (c.decays) g += v[0] * c.weight_decay;
+  Rule::apply(c, v[0], g, v + 2);
+  Format::store(runs.at[0] + i, v[0]);
+  for (int k = 2; k < 2 + Rule::kStates; ++k) Format::store(runs.at[k] + i, v[k]);
 }
 
-template <typename T, typename Rule>
-void over(const UpdateNumbers& numbers, const Runs<T>& runs, int64_t count) {
-  const UpdateNumbers n = numbers;
-  const Numbers<T> c(n);
+// Fewer elements than a vector has.
+template <typename Format, typename Rule>
+void rest(const Numbers<typename Format::Number>& c, const Runs<typename Format::Element>& runs, int64_t i,
+          int64_t count) {
+  using Element = typename Format::Element;
+  Element room[2 + kUpdateStates][kPack<typename Format::Number>] = {};
+  Runs<Element> within{};
+  const size_t bytes = static_cast<size_t>(count) * sizeof(Element);
+  for (int k = 0; k < 2 + Rule::kStates; ++k) {
+    std::memcpy(room[k], runs.at[k] + i, bytes);
+    within.at[k] = room[k];
+  }
+  one_pack<Format, Rule>(c, within, 0);
+  for (int k = 0; k < 2 + Rule::kStates; ++k) {
+    if (k != 1 || c.scales) std::memcpy(runs.at[k] + i, room[k], bytes);
+  }
+}
+
+template <typename Format, typename Rule>
+void over(const UpdateArgs& args) {
+  using Element = typename Format::Element;
+  constexpr int64_t kStep = kPack<typename Format::Number>;
+  Runs<Element> runs{{static_cast<Element*>(args.param), static_cast<Element*>(args.grad)}};
+  for (int s = 0; s < kUpdateStates; ++s) runs.at[2 + s] = static_cast<Element*>(args.states[s]);
+  const int64_t count = args.count;  // a copy, for a store might change what `args` refers to
+  const Numbers<typename Format::Number> c(*args.numbers);
   int64_t i = 0;
-  for (; i + kPack<T> <= count; i += kPack<T>) one_pack<T, Rule>(n, c, runs, i, sizeof(Pack<T>));
-  if (i < count) one_pack<T, Rule>(n, c, runs, i, static_cast<size_t>(count - i) * sizeof(T));
-}
-
-constexpr int64_t kBlock = 512;  // elements of a short format that are wide at a time
-
-inline void narrow(ChainElement element, float* wide, int64_t count, void* to) {
-  for (int64_t i = 0; i < count; i += kVectorFloats) {  // a block has room for whole vectors
-    const Vector x = load(wide + i);
-    store(wide + i, element == ChainElement::kHalf ? through_half(x) : through_bfloat16(x));
-  }
-  chain_store(element, wide, count, to, 1);
-}
-
-// A short format: computed as float, and rounded once on the way back.
-template <typename Rule>
-void over_short(const UpdateArgs& args, ChainElement element) {
-  alignas(64) float wide[2 + kUpdateStates][kBlock];
-  uint16_t* tensors[2 + kUpdateStates] = {static_cast<uint16_t*>(args.param),
-                                          static_cast<uint16_t*>(args.grad)};
-  Runs<float> runs{};
-  for (int s = 0; s < kUpdateStates; ++s) tensors[2 + s] = static_cast<uint16_t*>(args.states[s]);
-  for (int k = 0; k < 2 + kUpdateStates; ++k) runs.at[k] = wide[k];
-  for (int64_t i = 0; i < args.count; i += kBlock) {
-    const int64_t count = std::min(kBlock, args.count - i);
-    for (int k = 0; k < 2 + Rule::kStates; ++k) chain_load(element, tensors[k] + i, 1, count, wide[k]);
-    over<float, Rule>(*args.numbers, runs, count);
-    for (int k = 0; k < 2 + Rule::kStates; ++k) {
-      if (k != 1 || args.numbers->unscale != 1.0) narrow(element, wide[k], count, tensors[k] + i);
-    }
-  }
-}
-
-template <typename T, typename Rule>
-void over_tensors(const UpdateArgs& args) {
-  Runs<T> runs{{static_cast<T*>(args.param), static_cast<T*>(args.grad)}};
-  for (int s = 0; s < kUpdateStates; ++s) runs.at[2 + s] = static_cast<T*>(args.states[s]);
-  over<T, Rule>(*args.numbers, runs, args.count);
+  for (; i + kStep <= count; i += kStep) one_pack<Format, Rule>(c, runs, i);
+  if (i < count) rest<Format, Rule>(c, runs, i, count - i);
 }
 
 template <template <typename> class Rule>
 void by_element(const UpdateArgs& args) {
   switch (args.element) {
     case UpdateElement::kFloat:
-      return over_tensors<float, Rule<float>>(args);
+      return over<formats::Whole<float>, Rule<float>>(args);
     case UpdateElement::kDouble:
-      return over_tensors<double, Rule<double>>(args);
+      return over<formats::Whole<double>, Rule<double>>(args);
     case UpdateElement::kBfloat16:
-      return over_short<Rule<float>>(args, ChainElement::kBfloat16);
+      return over<formats::Bfloat16, Rule<float>>(args);
     case UpdateElement::kHalf:
-      return over_short<Rule<float>>(args, ChainElement::kHalf);
+      return over<formats::Half, Rule<float>>(args);
   }
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _accelerator, _cli, _deployment, _export, _linalg, _native, _torchscript
+from . import _accelerator, _cli, _deployment, _export, _linalg, _native, _optim, _torchscript
 from ._base import OstinatoError
 
 _TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
@@ -14,6 +14,7 @@ _TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
     "export": _export.MESSAGES,
     "linalg": _linalg.MESSAGES,
     "native": _native.MESSAGES,
+    "optim": _optim.MESSAGES,
     "torchscript": _torchscript.MESSAGES,
 }
 

@@ -6,14 +6,15 @@ from typing import Any, ClassVar
 
 import torch
 
-from .. import _native
-from ._batch import Batch
 from ._fused import Fused
 
 
 class _Adam(Fused):
+    _operator: ClassVar[str] = "adam_"
+    _native_states: ClassVar[int] = 3
+
     def _new_state(self, group: dict[str, Any], param: torch.Tensor) -> dict[str, torch.Tensor]:
-        state = self.state[param]
+        state = self._states[param]
         made = {} if "step" in state else {"step": torch.zeros((), dtype=torch.float64)}
         for name in self._state_names(group):
             if name not in state:
@@ -24,24 +25,11 @@ class _Adam(Fused):
         averages = ("exp_avg", "exp_avg_sq")
         return (*averages, "max_exp_avg_sq") if group["amsgrad"] else averages
 
-    def _update(self, group: dict[str, Any], batch: Batch, common: tuple[Any, ...]) -> None:
-        beta1, beta2 = group["betas"]
-        averages, squares, *largest = batch.states
-        _native.ops().adam_(
-            batch.reals,
-            batch.grads,
-            averages,
-            squares,
-            largest[0] if largest else [],
-            batch.steps,
-            *common,
-            float(beta1),
-            float(beta2),
-            float(group["eps"]),
-            float(group["weight_decay"]),
-            group["decoupled_weight_decay"],
-            group["maximize"],
-        )
+    def _numbers(self, group: dict[str, Any], lr: float) -> list[float]:
+        return [lr, *map(float, group["betas"]), float(group["eps"]), float(group["weight_decay"])]
+
+    def _flags(self, group: dict[str, Any], first: bool) -> list[bool]:
+        return [group["decoupled_weight_decay"], group["maximize"]]
 
 
 class Adam(_Adam, torch.optim.Adam):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from .. import _native
+
 _REAL = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
+_COUNTS = {torch.float32, torch.float64}
 _COMPLEX = {torch.complex64, torch.complex128}
-_PLAIN = {torch.Tensor, torch.nn.Parameter}
+PLAIN = {torch.Tensor, torch.nn.Parameter}
 
 
 def takes(param: torch.Tensor, grad: torch.Tensor) -> bool:
     """Whether a kernel can update ``param`` by ``grad``."""
     return (
-        type(param) in _PLAIN
-        and type(grad) in _PLAIN
+        type(param) in PLAIN
+        and type(grad) in PLAIN
         and param.is_cpu
         and param.layout is grad.layout is torch.strided
         and param.dtype is grad.dtype
@@ -49,6 +49,14 @@ def like(param: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(param.shape, param.stride(), dtype=param.dtype).copy_(tensor)
 
 
+def _counter(state: dict[str, Any]) -> torch.Tensor:
+    """The step count of a state; what the caller put there may be a number, or of another dtype."""
+    step = state["step"]
+    if not isinstance(step, torch.Tensor) or step.dtype not in _COUNTS:
+        step = state["step"] = torch.tensor(float(step), dtype=torch.float64)
+    return step
+
+
 def _real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
@@ -75,58 +83,12 @@ class Batch:
             state[name] = like(param, state[name])
             tensors.append(_real(state[name]))
         if "step" in state:
-            self.steps.append(state["step"])
+            self.steps.append(_counter(state))
         return lying is not grad or param.is_complex()
 
-
-class Cache:
-    """How the parameters of a group were sorted, and what must still be so for it to hold.
-
-    It keeps no gradient: their memory is given back between two steps.
-    """
-
-    def __init__(self, group: dict[str, Any], names: tuple[str, ...]) -> None:
-        self.batches: list[Batch] = []
-        self.left: list[torch.Tensor] = []  # for torch's own step
-        self.states: list[dict[str, Any]] = []
-        self.once = False  # whether it holds for this step alone
-        self._names = names
-        self._params = list(group["params"])
-        self._seen: list[Any] = []
-        self._with_grad: list[bool] = []
-
-    def seal(self, batches: Iterable[Batch]) -> None:
-        self.batches = list(batches)
-        self.once = self.once or bool(self.left) or any(b.first for b in self.batches)
-        self._seen = self._tensors()
-        self._with_grad = [p.grad is not None for p in self._params]
-
-    def _tensors(self) -> list[Any]:
-        return list(itertools.chain.from_iterable(map(dict.values, self.states)))
-
-    def renew(self, group: dict[str, Any], names: tuple[str, ...]) -> bool:
-        """Takes the gradients of now, where parameters and states are the objects that they were.
-
-        Whether it could; how the gradients lie is for the native call to check.
-        """
-        params = group["params"]
-        if self.once or torch.compiler.is_compiling() or group["differentiable"]:
-            return False
-        if names != self._names or not _same(params, self._params):
-            return False
-        grads = [p.grad for p in params]
-        given = [g for g in grads if g is not None]
-        same = [g is not None for g in grads] == self._with_grad and _same(self._tensors(), self._seen)
-        if not same or not set(map(type, given)) <= _PLAIN:
-            return False
-        for batch in self.batches:  # one, or none
-            batch.grads = given
-        return True
-
-    def release(self) -> None:
-        for batch in self.batches:
-            batch.grads = []
-
-
-def _same(now: list[Any], before: list[Any]) -> bool:
-    return len(now) == len(before) and all(map(operator.is_, now, before))
+    def update(self, operator: str, states: int, options: tuple[Any, ...]) -> None:
+        """One call of the operator, which has lists for so many states: what a graph records."""
+        lists = [self.reals, self.grads, *self.states, *([] for _ in range(states - len(self.states)))]
+        if self.steps:
+            lists.append(self.steps)
+        getattr(_native.ops(), operator)(*lists, *options)

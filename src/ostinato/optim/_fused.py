@@ -9,7 +9,13 @@ from typing import Any, ClassVar
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from ._batch import Batch, Cache, takes
+from .._errors import fail
+from ._batch import Batch, takes
+from ._cache import Cache
+from ._table import Table
+
+# Of a learning rate that kernels read where it lies.
+_RATES = (torch.float32, torch.float64)
 
 # How an optimizer works, not what it computes: a loaded state must not change them.
 _OWN = ("foreach", "fused", "capturable", "differentiable")
@@ -30,8 +36,15 @@ class Fused(torch.optim.Optimizer):
         """The entries that have the parameter's shape, as the native call wants them."""
         raise NotImplementedError
 
-    def _update(self, group: dict[str, Any], batch: Batch, common: tuple[Any, ...]) -> None:
-        """The native call; ``common`` is the rate as a tensor, the scale, found_inf, and the rate."""
+    _operator: ClassVar[str]
+    _native_states: ClassVar[int]  # for how many states the operator has lists
+
+    def _numbers(self, group: dict[str, Any], lr: float) -> list[float]:
+        """The numbers that the operator takes after the tensors, in its order."""
+        raise NotImplementedError
+
+    def _flags(self, group: dict[str, Any], first: bool) -> list[bool]:
+        """The flags after them; ``first`` says that the states were made just now."""
         raise NotImplementedError
 
     # ---- the step ---------------------------------------------------------------
@@ -55,35 +68,51 @@ class Fused(torch.optim.Optimizer):
 
     def _step(self) -> None:
         left = []
+        watched = _get_current_dispatch_mode() is not None
         caches = self.__dict__.setdefault("_caches", {})
         for index, group in enumerate(self.param_groups):
             cache = caches.get(index)
-            if cache is None or not cache.renew(group, self._state_names(group)):
-                cache = caches[index] = self._sorted(group)
-            try:
-                self._run(group, cache)
-            except RuntimeError:  # a tensor was given other memory; nothing has been written yet
-                cache = caches[index] = self._sorted(group)
-                self._run(group, cache)
-            cache.release()
+            renewed = cache is not None and not watched and self._renew(group, cache)
+            if renewed and not self._run(group, cache):
+                continue
+            # Sorted anew also where a tensor turned out to lie elsewhere; nothing has been written then.
+            cache = caches[index] = self._sorted(group)
+            if problem := self._run(group, cache):
+                raise fail("optim.refused", optimizer=type(self).__name__, reason=problem)
             if cache.left:
                 left.append((group, cache.left))
         if left:
             self._leave(left)
 
-    def _run(self, group: dict[str, Any], cache: Cache) -> None:
-        common = self._common(group)
-        for batch in cache.batches:
-            self._update(group, batch, common)
-            if _get_current_dispatch_mode() is None:  # a capture changes nothing
-                torch.autograd.graph.increment_version(batch.params)
+    def _renew(self, group: dict[str, Any], cache: Cache) -> bool:
+        return cache.renew(group, self._state_names(group), self._state_given)
 
-    def _common(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        lr, tensor = group["lr"], None
-        if isinstance(lr, torch.Tensor) and lr.is_cpu and lr.dtype in (torch.float32, torch.float64):
-            lr, tensor = 0.0, lr
-        scale, found = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
-        return tensor, scale, found, float(lr)
+    def _run(self, group: dict[str, Any], cache: Cache) -> str:
+        """Updates what kernels take. Empty, or why nothing was done."""
+        lr = group["lr"]
+        tensor = lr if isinstance(lr, torch.Tensor) and lr.is_cpu and lr.dtype in _RATES else None
+        rate = float(lr) if tensor is None else 0.0
+        scaling = (tensor, getattr(self, "grad_scale", None), getattr(self, "found_inf", None))
+        watched = _get_current_dispatch_mode() is not None
+        for batch in cache.batches:
+            numbers, flags = self._numbers(group, rate), self._flags(group, batch.first)
+            if watched or cache.once:
+                batch.update(self._operator, self._native_states, (*scaling, *numbers, *flags))
+            else:
+                cache.table = cache.table or Table(self._operator, batch)
+                if problem := cache.table.run(batch.grads, scaling, numbers, flags):
+                    return problem
+            if not watched:  # a capture changes nothing
+                torch.autograd.graph.increment_version(batch.params)
+        cache.release()
+        return ""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """As torch's; no gradient is kept anywhere after it."""
+        super().zero_grad(set_to_none)
+        if set_to_none:
+            for cache in self.__dict__.get("_caches", {}).values():
+                cache.forget()
 
     def _sorted(self, group: dict[str, Any]) -> Cache:
         names = self._state_names(group)
@@ -97,7 +126,7 @@ class Fused(torch.optim.Optimizer):
             if not native or not takes(param, grad):
                 cache.left.append(param)
                 continue
-            state = self.state[param] if names or self._keeps_state else {}
+            state = self._states[param] if names or self._keeps_state else {}
             made = self._new_state(group, param)
             state.update(made)
             batch = batches.setdefault(bool(made) and self._first_differs, Batch(names, bool(made)))
@@ -128,7 +157,7 @@ class Fused(torch.optim.Optimizer):
             self.__dict__.update(scaling)
         for _, params in left:
             for param in params:
-                _widen_step(self.state.get(param, {}))
+                _widen_step(self._states.get(param, {}))
 
     def _as_stock(self, group: dict[str, Any], params: list[torch.Tensor]) -> Iterator[tuple[str, Any]]:
         yield from group.items()
@@ -136,7 +165,26 @@ class Fused(torch.optim.Optimizer):
         if any(p.is_cpu for p in params):
             yield "fused", None
 
-    # ---- state from elsewhere -----------------------------------------------------
+    # ---- the state ----------------------------------------------------------------
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """The state by parameter. Once it was asked for, each step looks whether entries were replaced."""
+        self.__dict__["_state_given"] = True
+        return self.__dict__["state"]
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.__dict__["_state_given"] = "state" in self.__dict__  # the first is made by torch's constructor
+        self.__dict__["state"] = state
+        self.__dict__.pop("_caches", None)
+
+    @property
+    def _states(self) -> Any:
+        """The same for the optimizer's own use."""
+        return self.__dict__["state"]
+
+    _state_given = True
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As torch's, but the flags that say how to compute stay, and no step count is rounded."""
         plain = [{**g, "fused": False, "capturable": False} for g in state_dict["param_groups"]]
@@ -149,7 +197,7 @@ class Fused(torch.optim.Optimizer):
             group.update({k: own[k] for k in _OWN if k in own})
             for flag in set(_OWN) - set(own):
                 group.pop(flag, None)
-        for entry in self.state.values():
+        for entry in self._states.values():
             _widen_step(entry)
         self.__dict__.pop("_caches", None)
 

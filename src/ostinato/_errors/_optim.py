@@ -1,0 +1,13 @@
+"""Messages of ``optim``: what: (class, message, hint)."""
+
+from __future__ import annotations
+
+from ._base import OstinatoError
+
+MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
+    "refused": (
+        OstinatoError,
+        "The step of {optimizer} cannot use its tensors: {reason}.",
+        "make the state anew, or load it, after parameters have changed their shape or dtype",
+    ),
+}
