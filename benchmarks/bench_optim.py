@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import ostinato as ost
 _SMALL = [(256,)] * 1000
 _LARGE = [(64,)] * 107 + [(512, 512, 3, 3)] * 9 + [(256, 256)] * 44 + [(300, 512)]  # like a ResNet-50
 _ROUNDS = 15
+_MAX_NORM = 1e9  # more than any has, so that torch, which scales in place, goes on with the same numbers
 
 
 @dataclasses.dataclass
@@ -26,6 +28,7 @@ class Row:
     dtype: torch.dtype = torch.float32
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     new_gradients: bool = False  # other tensors for every step, as after zero_grad()
+    clip: bool = False  # gradients, to a norm; for torch a call of its own before the step
     turn: float = 0.0  # seconds that each runtime has before the next; at least one step
 
     @property
@@ -40,6 +43,8 @@ _ROWS = [
     Row("SGD", "1000 x 256", options={"momentum": 0.9}, turn=0.05),
     Row("Adagrad", "1000 x 256", turn=0.05),
     *(Row("AdamW", "161, 25 M", d) for d in (torch.float32, torch.bfloat16, torch.float16, torch.float64)),
+    *(Row("AdamW", "161, 25 M, clipped", d, clip=True) for d in (torch.float32, torch.bfloat16)),
+    Row("AdamW", "1000 x 256, clipped", clip=True, turn=0.05),
     *(Row("Adagrad", "161, 25 M", d) for d in (torch.float32, torch.bfloat16)),
     *(Row("SGD", "161, 25 M", d, {"momentum": 0.9}) for d in (torch.float32, torch.bfloat16)),
 ]
@@ -50,11 +55,24 @@ def _steps(row: Row) -> tuple[list[torch.nn.Parameter], dict[str, Callable[[], A
     for p in params:
         p.grad = torch.randn_like(p)
     stock = getattr(torch.optim, row.name)
-    return params, {
+    steps = {
         "fused": stock(params, fused=True, **row.options).step,
         "foreach": stock(params, foreach=True, **row.options).step,
         "Ostinato": getattr(ost.optim, row.name)(params, **row.options).step,
     }
+    if row.clip:
+        steps = {k: _clipped(params, v) for k, v in steps.items() if k != "Ostinato"} | {
+            "Ostinato": functools.partial(steps["Ostinato"], max_norm=_MAX_NORM)
+        }
+    return params, steps
+
+
+def _clipped(params: list[torch.nn.Parameter], step: Callable[[], Any]) -> Callable[[], Any]:
+    def clip_and_step() -> None:
+        torch.nn.utils.clip_grad_norm_(params, _MAX_NORM)
+        step()
+
+    return clip_and_step
 
 
 def _times(row: Row) -> dict[str, list[float]]:

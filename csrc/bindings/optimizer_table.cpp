@@ -105,10 +105,11 @@ int64_t optimizer_new(std::string name, Tensors tensors, int64_t count) {
 
 // Empty, or why nothing was done. Without gradients those of the last call are meant, if that kept them.
 std::string optimizer_run(int64_t number, std::optional<Tensors> grads, Maybe lr_tensor, Maybe grad_scale,
-                          Maybe found_inf, std::vector<double> numbers, std::vector<bool> flags, bool keep) {
+                          Maybe found_inf, Maybe factor, std::vector<double> numbers, std::vector<bool> flags,
+                          bool keep) {
   const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
-  UpdateOptions options{handle(lr_tensor), handle(grad_scale), handle(found_inf), std::move(numbers),
-                        std::move(flags)};
+  UpdateOptions options{handle(lr_tensor), handle(grad_scale), handle(found_inf),
+                        handle(factor),    std::move(numbers), std::move(flags)};
   return tables().get(number)->run(std::move(grads), std::move(options), keep);
 }
 
@@ -120,8 +121,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("optimizer_new(str name, Tensor[] tensors, int count) -> int");
   m.def(
       "optimizer_run(int optimizer, Tensor[]? grads, Tensor? lr_tensor, Tensor? grad_scale, Tensor? "
-      "found_inf, "
-      "float[] numbers, bool[] flags, bool keep) -> str");
+      "found_inf, Tensor? factor, float[] numbers, bool[] flags, bool keep) -> str");
   m.def("optimizer_free(int optimizer) -> ()");
 }
 

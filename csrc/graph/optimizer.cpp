@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "bindings/isa.h"
+#include "graph/optimizer_shape.h"
 #include "graph/parallel.h"
 
 namespace ostinato {
 
-const UpdateForm kSgdForm{"ostinato::sgd_", UpdateRule::kSgd, 1, false, 4, 3};
-const UpdateForm kAdamForm{"ostinato::adam_", UpdateRule::kAdam, 3, true, 5, 2};
-const UpdateForm kAdagradForm{"ostinato::adagrad_", UpdateRule::kAdagrad, 1, true, 4, 1};
+const UpdateForm kSgdForm{"ostinato::sgd_", UpdateRule::kSgd, 1, false, 4, 4};
+const UpdateForm kAdamForm{"ostinato::adam_", UpdateRule::kAdam, 3, true, 5, 3};
+const UpdateForm kAdagradForm{"ostinato::adagrad_", UpdateRule::kAdagrad, 1, true, 4, 2};
 
 const UpdateForm* update_form(const std::string& name) {
   for (const UpdateForm* form : {&kSgdForm, &kAdamForm, &kAdagradForm}) {
@@ -24,69 +26,6 @@ namespace {
 constexpr int64_t kTensorCost = 64;  // what a tensor costs beside its elements, in elements
 constexpr int64_t kGrain = 16384;    // elements that are worth a thread
 constexpr int64_t kCut = 64;         // threads meet at multiples of this, on lines of the cache of their own
-
-struct Shape {
-  int32_t dtype = 0;
-  int64_t count = 0, dims = 0, *sizes = nullptr, *strides = nullptr;
-
-  explicit Shape(AtenTensorHandle tensor) {
-    aoti_torch_get_dtype(tensor, &dtype);
-    aoti_torch_get_numel(tensor, &count);
-    aoti_torch_get_dim(tensor, &dims);
-    aoti_torch_get_sizes(tensor, &sizes);
-    aoti_torch_get_strides(tensor, &strides);
-  }
-
-  // Whether element i of both is at the same distance from the start.
-  bool lies_as(const Shape& other) const {
-    if (dtype != other.dtype || dims != other.dims) return false;
-    for (int64_t d = 0; d < dims; ++d) {
-      if (sizes[d] != other.sizes[d] || (sizes[d] > 1 && strides[d] != other.strides[d])) return false;
-    }
-    return true;
-  }
-
-  // Whether the elements fill a run of memory without gaps, each once.
-  bool dense() const {
-    std::vector<std::pair<int64_t, int64_t>> order;
-    for (int64_t d = 0; d < dims; ++d) {
-      if (sizes[d] > 1) order.emplace_back(strides[d], sizes[d]);
-    }
-    std::sort(order.begin(), order.end());
-    int64_t expected = 1;
-    for (const auto& [stride, size] : order) {
-      if (stride != expected) return false;
-      expected *= size;
-    }
-    return true;
-  }
-};
-
-bool element_of(int32_t dtype, UpdateElement* element) {
-  if (dtype == aoti_torch_dtype_float32()) {
-    *element = UpdateElement::kFloat;
-  } else if (dtype == aoti_torch_dtype_float64()) {
-    *element = UpdateElement::kDouble;
-  } else if (dtype == aoti_torch_dtype_bfloat16()) {
-    *element = UpdateElement::kBfloat16;
-  } else if (dtype == aoti_torch_dtype_float16()) {
-    *element = UpdateElement::kHalf;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-int64_t element_bytes(UpdateElement element) {
-  if (element == UpdateElement::kDouble) return 8;
-  return element == UpdateElement::kFloat ? 4 : 2;
-}
-
-void* address_of(AtenTensorHandle tensor) {
-  void* data = nullptr;
-  aoti_torch_get_data_ptr(tensor, &data);
-  return data;
-}
 
 int64_t count_of(AtenTensorHandle tensor) {
   int64_t count = 0;
@@ -115,10 +54,10 @@ void Updater::Scalar::set(double value) const {
 std::string Updater::bind_scalar(AtenTensorHandle tensor, Scalar* scalar) {
   *scalar = {};
   if (tensor == nullptr) return "";
-  const Shape shape(tensor);
+  const UpdateShape shape(tensor);
   scalar->is_double = shape.dtype == aoti_torch_dtype_float64();
   if (shape.count != 1 || !(scalar->is_double || shape.dtype == aoti_torch_dtype_float32())) {
-    return "a step, learning rate, scale or found_inf is not one float32 or float64";
+    return "a step, learning rate, scale, factor or found_inf is not one float32 or float64";
   }
   scalar->at = address_of(tensor);
   return "";
@@ -126,18 +65,17 @@ std::string Updater::bind_scalar(AtenTensorHandle tensor, Scalar* scalar) {
 
 std::string Updater::bind_item(size_t i, Item* item) const {
   const AtenTensorHandle param = tensors_.lists[0][i];
-  const Shape shape(param);
+  const UpdateShape shape(param);
   UpdateArgs& args = item->args;
   args = {};
   args.rule = form_.rule;
   args.count = shape.count;
-  if (!element_of(shape.dtype, &args.element))
-    return "a parameter has no floating point dtype of 16 to 64 bits";
+  if (!shape.element(&args.element)) return "a parameter has no floating point dtype of 16 to 64 bits";
   if (!shape.dense()) return "a parameter does not fill its memory";
   for (int k = 1; k < 2 + form_.states; ++k) {
     const auto& list = tensors_.lists[static_cast<size_t>(k)];
     if (list.empty() && k > 1) continue;
-    if (!Shape(list[i]).lies_as(shape)) return "a gradient or state does not lie as its parameter does";
+    if (!UpdateShape(list[i]).lies_as(shape)) return "a gradient or state does not lie as its parameter does";
     (k == 1 ? args.grad : args.states[k - 2]) = address_of(list[i]);
   }
   args.param = address_of(param);
@@ -172,7 +110,8 @@ std::string Updater::bind(UpdateOptions options) {
     return "numbers or flags differ in count";
   for (const auto& [tensor, scalar] : {std::pair{options_.lr_tensor, &lr_},
                                        {options_.grad_scale, &grad_scale_},
-                                       {options_.found_inf, &found_inf_}}) {
+                                       {options_.found_inf, &found_inf_},
+                                       {options_.factor, &factor_}}) {
     if (std::string problem = bind_scalar(tensor, scalar); !problem.empty()) return problem;
   }
   return "";
@@ -195,7 +134,7 @@ bool Updater::settled() const {
   return true;
 }
 
-// numbers: lr, momentum, dampening, weight decay; flags: nesterov, maximize, first.
+// numbers: lr, momentum, dampening, weight decay; flags: nesterov, maximize, first, clear.
 UpdateNumbers Updater::sgd_numbers(double rate) const {
   UpdateNumbers n{};
   n.rate = rate;
@@ -208,7 +147,7 @@ UpdateNumbers Updater::sgd_numbers(double rate) const {
   return n;
 }
 
-// numbers: lr, beta1, beta2, epsilon, weight decay; flags: decoupled, maximize.
+// numbers: lr, beta1, beta2, epsilon, weight decay; flags: decoupled, maximize, clear.
 UpdateNumbers Updater::adam_numbers(double step, double rate) const {
   UpdateNumbers n{};
   n.rate = rate / (1.0 - std::pow(options_.numbers[1], step));
@@ -224,7 +163,7 @@ UpdateNumbers Updater::adam_numbers(double step, double rate) const {
   return n;
 }
 
-// numbers: lr, its decay, epsilon, weight decay; flags: maximize.
+// numbers: lr, its decay, epsilon, weight decay; flags: maximize, clear.
 UpdateNumbers Updater::adagrad_numbers(double step, double rate) const {
   UpdateNumbers n{};
   n.rate = rate / (1.0 + (step - 1.0) * options_.numbers[1]);
@@ -239,11 +178,16 @@ UpdateNumbers Updater::numbers_at(double step, double rate, double unscale) cons
                     : form_.rule == UpdateRule::kAdam ? adam_numbers(step, rate)
                                                       : adagrad_numbers(step, rate);
   n.unscale = unscale;
+  n.sign *= factor_.at != nullptr ? factor_.get() : 1.0;
+  n.clear = options_.flags.back();
   return n;
 }
 
 void Updater::run() {
-  if (found_inf_.at != nullptr && found_inf_.get() != 0.0) return;
+  if (found_inf_.at != nullptr && found_inf_.get() != 0.0) {
+    if (options_.flags.back()) clear();
+    return;
+  }
   if (items_.empty()) return;
   const double rate = lr_.at != nullptr ? lr_.get() : options_.numbers[0];
   const double unscale = grad_scale_.at != nullptr ? 1.0 / grad_scale_.get() : 1.0;
@@ -257,6 +201,13 @@ void Updater::run() {
     item.numbers = resolved_.size() - 1;
   }
   parallel_for(total_, kGrain, [this](int64_t begin, int64_t end) { update(begin, end); });
+}
+
+void Updater::clear() const {
+  for (const Item& item : items_) {
+    if (item.args.count == 0) continue;
+    std::memset(item.args.grad, 0, static_cast<size_t>(item.args.count * element_bytes(item.args.element)));
+  }
 }
 
 void Updater::update(int64_t begin, int64_t end) const {

@@ -16,6 +16,7 @@ struct UpdateTensors {
 };
 struct UpdateOptions {
   AtenTensorHandle lr_tensor = nullptr, grad_scale = nullptr, found_inf = nullptr;
+  AtenTensorHandle factor = nullptr;  // what gradients are multiplied by, but not where they lie
   std::vector<double> numbers;
   std::vector<bool> flags;
 };
@@ -65,6 +66,7 @@ class Updater {
   UpdateNumbers sgd_numbers(double rate) const;
   UpdateNumbers adam_numbers(double step, double rate) const;
   UpdateNumbers adagrad_numbers(double step, double rate) const;
+  void clear() const;
   void update(int64_t begin, int64_t end) const;
 
   const UpdateForm& form_;
@@ -73,7 +75,7 @@ class Updater {
   std::vector<Item> items_;
   std::vector<UpdateNumbers> resolved_;
   int64_t total_ = 0;
-  Scalar lr_, grad_scale_, found_inf_;
+  Scalar lr_, grad_scale_, found_inf_, factor_;
 };
 
 }  // namespace ostinato

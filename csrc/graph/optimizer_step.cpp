@@ -23,7 +23,8 @@ UpdateTensors tensors_of(const UpdateForm& form, const std::vector<Arg>& args, c
 UpdateOptions options_of(const UpdateForm& form, const std::vector<Arg>& args, const Values& values) {
   UpdateOptions options;
   size_t at = form.lists();
-  for (AtenTensorHandle* to : {&options.lr_tensor, &options.grad_scale, &options.found_inf}) {
+  for (AtenTensorHandle* to :
+       {&options.lr_tensor, &options.grad_scale, &options.found_inf, &options.factor}) {
     *to = tensor_of(args.at(at++), values);
   }
   for (size_t i = 0; i < form.numbers; ++i) options.numbers.push_back(args.at(at++).as_double());

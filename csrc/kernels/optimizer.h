@@ -11,7 +11,7 @@ enum class UpdateElement { kFloat, kDouble, kBfloat16, kHalf };
 // What is the same for all elements of a tensor.
 struct UpdateNumbers {
   double unscale;  // what gradients are multiplied by first; the result is written back where it is not 1
-  double sign;     // -1 to maximise
+  double sign;     // -1 to maximise; times what clips the gradients, which stay as they are
   double weight_decay;  // times the parameter, added to the gradient
   double shrink;        // what parameters are multiplied by first: decoupled weight decay
   double rate;          // of the step, bias correction included
@@ -22,6 +22,7 @@ struct UpdateNumbers {
   double epsilon;
   bool nesterov;
   bool first;  // SGD: the momentum starts as the gradient
+  bool clear;  // gradients become zero
 };
 
 constexpr int kUpdateStates = 3;

@@ -17,6 +17,7 @@
 #include "kernels/recurrent.h"
 #include "kernels/reduction.h"
 #include "kernels/softmax.h"
+#include "kernels/squares.h"
 
 namespace ostinato {
 
@@ -40,6 +41,7 @@ struct KernelTable {
   Pad pad;
   EighKernels eigh;
   Update update;
+  SumSquares sum_squares;
 };
 
 const KernelTable& kernels_baseline();

@@ -37,11 +37,13 @@ inline Doubles root_of(Doubles x) {
 template <typename T>
 struct Numbers {
   // What the loop asks of every vector, as bytes: cheaper than to compare the numbers there.
-  bool scales, decays, nesterov, first, near;
+  bool scales, clears, writes, decays, nesterov, first, near;
   Pack<T> unscale, sign, weight_decay, shrink, rate, decay1, gain1, decay2, gain2, root, epsilon;
 
   explicit Numbers(const UpdateNumbers& n)
       : scales(n.unscale != 1.0),
+        clears(n.clear),
+        writes(n.unscale != 1.0 || n.clear),
         decays(n.weight_decay != 0.0),
         nesterov(n.nesterov),
         first(n.first),
@@ -114,10 +116,8 @@ inline void one_pack(const Numbers<typename Format::Number>& c, const Runs<typen
   using Number = typename Format::Number;
   Pack<Number> v[2 + Rule::kStates];
   for (int k = 0; k < 2 + Rule::kStates; ++k) v[k] = Format::load(runs.at[k] + i);
-  if (c.scales) {
-    v[1] *= c.unscale;
-    Format::store(runs.at[1] + i, v[1]);
-  }
+  if (c.scales) v[1] *= c.unscale;
+  if (c.writes) Format::store(runs.at[1] + i, c.clears ? Pack<Number>{} : v[1]);
   Pack<Number> g = v[1] * c.sign;
   if (c.decays) g += v[0] * c.weight_decay;
   Rule::apply(c, v[0], g, v + 2);
@@ -139,7 +139,7 @@ void rest(const Numbers<typename Format::Number>& c, const Runs<typename Format:
   }
   one_pack<Format, Rule>(c, within, 0);
   for (int k = 0; k < 2 + Rule::kStates; ++k) {
-    if (k != 1 || c.scales) std::memcpy(runs.at[k] + i, room[k], bytes);
+    if (k != 1 || c.writes) std::memcpy(runs.at[k] + i, room[k], bytes);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "kernels/generic/recurrent.h"
 #include "kernels/generic/reduction.h"
 #include "kernels/generic/softmax.h"
+#include "kernels/generic/squares.h"
 #include "kernels/table.h"
 
 namespace ostinato {
@@ -44,6 +45,7 @@ inline KernelTable table_of(const char* isa) {
       &pad,
       eigensolver::kKernels,
       &optimizers::update,
+      &squares::sum_squares,
   };
   // clang-format on
 }

@@ -70,12 +70,15 @@ class Batch:
         self.params: list[torch.Tensor] = []
         self.reals: list[torch.Tensor] = []  # the parameters, complex ones as pairs of numbers
         self.grads: list[torch.Tensor] = []
+        self.copied: list[torch.Tensor] = []  # gradients of which `grads` has copies
         self.states: list[list[torch.Tensor]] = [[] for _ in names]
         self.steps: list[torch.Tensor] = []
 
     def add(self, param: torch.Tensor, grad: torch.Tensor, state: dict[str, Any]) -> bool:
         """Whether this parameter must be added anew at every step, for the gradient was copied."""
         lying = like(param, grad)
+        if lying is not grad:
+            self.copied.append(grad)
         self.params.append(param)
         self.reals.append(_real(param))
         self.grads.append(_real(lying))

@@ -61,6 +61,11 @@ class Cache:
             batch.grads = kept
         return True
 
+    def lies(self) -> bool:
+        """Whether each gradient has the strides of its parameter."""
+        pairs = ((g, p) for batch in self.batches for g, p in zip(batch.grads, batch.reals, strict=True))
+        return all(g.stride() == p.stride() for g, p in pairs)
+
     def release(self) -> None:
         """Forgets the gradients, so that their memory is free once the caller drops them."""
         for batch in self.batches:

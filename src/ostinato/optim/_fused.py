@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from .._errors import fail
 from ._batch import Batch, takes
 from ._cache import Cache
+from ._clip import clip_factor, total_norm
 from ._table import Table
 
 # Of a learning rate that kernels read where it lies.
@@ -48,15 +49,31 @@ class Fused(torch.optim.Optimizer):
         raise NotImplementedError
 
     # ---- the step ---------------------------------------------------------------
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """One step of the optimizer; ``closure`` computes the loss anew and returns it."""
+    grad_norm: torch.Tensor | None = None
+    """The norm of all gradients at the last step, if that had a ``max_norm``."""
+
+    def step(  # type: ignore[override]
+        self,
+        closure: Callable[[], Any] | None = None,
+        *,
+        max_norm: float | torch.Tensor | None = None,
+        zero_grad: bool = False,
+    ) -> Any:
+        """One step of the optimizer; ``closure`` computes the loss anew and returns it.
+
+        With ``max_norm`` the update is that of gradients clipped to this norm; it is
+        the norm of all of them, and is read at ``grad_norm``. With ``zero_grad`` the
+        gradients are zero afterwards.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if not self._skips():
-            with torch.set_grad_enabled(bool(self.defaults["differentiable"])):
-                self._step()
+        if self._skips():
+            self._skip(max_norm is not None, zero_grad)
+            return loss
+        with torch.set_grad_enabled(bool(self.defaults["differentiable"])):
+            self._step(max_norm, zero_grad)
         return loss
 
     def _skips(self) -> bool:
@@ -66,42 +83,72 @@ class Fused(torch.optim.Optimizer):
             return False  # the kernel looks at it itself
         return bool(found.item() != 0)
 
-    def _step(self) -> None:
-        left = []
+    def _skip(self, with_norm: bool, clear: bool) -> None:
+        self.grad_norm = None
+        if with_norm:
+            grads = [p.grad for g in self.param_groups for p in g["params"] if p.grad is not None]
+            self._measure([], grads)
+        if clear:
+            super().zero_grad(set_to_none=False)
+
+    def _step(self, max_norm: float | torch.Tensor | None, clear: bool) -> None:
         watched = _get_current_dispatch_mode() is not None
         caches = self.__dict__.setdefault("_caches", {})
+        known = []
         for index, group in enumerate(self.param_groups):
-            cache = caches.get(index)
-            renewed = cache is not None and not watched and self._renew(group, cache)
-            if renewed and not self._run(group, cache):
-                continue
-            # Sorted anew also where a tensor turned out to lie elsewhere; nothing has been written then.
-            cache = caches[index] = self._sorted(group)
-            if problem := self._run(group, cache):
+            known.append(index in caches and not watched and self._renew(group, caches[index]))
+            if not known[-1]:
+                caches[index] = self._sorted(group)
+        self.grad_norm = factor = None
+        if max_norm is not None:
+            factor = clip_factor(self._norm(caches, known), max_norm)
+        for index, group in enumerate(self.param_groups):
+            problem = self._run(group, caches[index], factor, clear)
+            if problem and known[index]:  # a tensor lies elsewhere than before; nothing has been written
+                caches[index] = self._sorted(group)
+                problem = self._run(group, caches[index], factor, clear)
+            if problem:
                 raise fail("optim.refused", optimizer=type(self).__name__, reason=problem)
-            if cache.left:
-                left.append((group, cache.left))
+        left = [(g, caches[i].left) for i, g in enumerate(self.param_groups) if caches[i].left]
         if left:
-            self._leave(left)
+            self._leave(left, factor, clear)
 
     def _renew(self, group: dict[str, Any], cache: Cache) -> bool:
         return cache.renew(group, self._state_names(group), self._state_given)
 
-    def _run(self, group: dict[str, Any], cache: Cache) -> str:
+    def _norm(self, caches: dict[int, Cache], known: list[bool]) -> torch.Tensor:
+        for index, group in enumerate(self.param_groups):
+            if known[index] and not caches[index].lies():  # a gradient has gaps, and needs a copy
+                caches[index], known[index] = self._sorted(group), False
+        sorts = [caches[index] for index in range(len(known))]
+        ours = [grad for cache in sorts for batch in cache.batches for grad in batch.grads]
+        return self._measure(ours, [p.grad for cache in sorts for p in cache.left])
+
+    @torch.no_grad()
+    def _measure(self, ours: list[torch.Tensor], others: list[Any]) -> torch.Tensor:
+        norm = total_norm(ours, others, getattr(self, "grad_scale", None))
+        wide = any(g.dtype in (torch.float64, torch.complex128) for g in (*ours, *others))
+        self.grad_norm = norm if wide else norm.float()
+        return norm
+
+    def _run(self, group: dict[str, Any], cache: Cache, factor: torch.Tensor | None, clear: bool) -> str:
         """Updates what kernels take. Empty, or why nothing was done."""
         lr = group["lr"]
         tensor = lr if isinstance(lr, torch.Tensor) and lr.is_cpu and lr.dtype in _RATES else None
         rate = float(lr) if tensor is None else 0.0
-        scaling = (tensor, getattr(self, "grad_scale", None), getattr(self, "found_inf", None))
+        scaling = (tensor, getattr(self, "grad_scale", None), getattr(self, "found_inf", None), factor)
         watched = _get_current_dispatch_mode() is not None
         for batch in cache.batches:
-            numbers, flags = self._numbers(group, rate), self._flags(group, batch.first)
+            numbers, flags = self._numbers(group, rate), [*self._flags(group, batch.first), clear]
             if watched or cache.once:
                 batch.update(self._operator, self._native_states, (*scaling, *numbers, *flags))
             else:
                 cache.table = cache.table or Table(self._operator, batch)
                 if problem := cache.table.run(batch.grads, scaling, numbers, flags):
                     return problem
+            if clear:
+                for grad in batch.copied:
+                    grad.zero_()
             if not watched:  # a capture changes nothing
                 torch.autograd.graph.increment_version(batch.params)
         cache.release()
@@ -139,25 +186,35 @@ class Fused(torch.optim.Optimizer):
     _first_differs: ClassVar[bool] = False
 
     # ---- what no kernel takes ---------------------------------------------------
-    def _leave(self, left: list[tuple[dict[str, Any], list[torch.Tensor]]]) -> None:
+    def _leave(
+        self, left: list[tuple[dict[str, Any], list[torch.Tensor]]], factor: torch.Tensor | None, clear: bool
+    ) -> None:
         """torch's own step, for some of the parameters."""
         groups = self.param_groups
+        params = [p for _, some in left for p in some]
+        grads: list[Any] = [p.grad for p in params]
         scaling: dict[str, Any] = {}
         try:
-            self.param_groups = [dict(self._as_stock(g, params)) for g, params in left]
+            self.param_groups = [dict(self._as_stock(g, some)) for g, some in left]
             if not any(g["fused"] for g in self.param_groups):
                 scaling = {k: self.__dict__.pop(k) for k in ("grad_scale", "found_inf") if k in self.__dict__}
                 if (scale := scaling.get("grad_scale")) is not None:
-                    for group in self.param_groups:
-                        for param in group["params"]:
-                            param.grad.div_(scale)
+                    for grad in grads:
+                        grad.div_(scale)
+            if factor is not None:
+                for param, grad in zip(params, grads, strict=True):
+                    param.grad = grad * factor.to(grad.device)
             inspect.unwrap(self._stock.step)(self)
         finally:
             self.param_groups = groups
             self.__dict__.update(scaling)
-        for _, params in left:
-            for param in params:
-                _widen_step(self._states.get(param, {}))
+            if factor is not None:
+                for param, grad in zip(params, grads, strict=True):
+                    param.grad = grad
+        for param, grad in zip(params, grads, strict=True):
+            _widen_step(self._states.get(param, {}))
+            if clear:
+                grad.zero_()
 
     def _as_stock(self, group: dict[str, Any], params: list[torch.Tensor]) -> Iterator[tuple[str, Any]]:
         yield from group.items()

@@ -36,10 +36,10 @@ def adam(original: Callable[..., None]) -> Callable[..., None]:
             return
         rate = _rate(options["lr"])
         numbers = [float(options[k]) for k in ("beta1", "beta2", "eps", "weight_decay")]
-        flags = options["decoupled_weight_decay"], options["maximize"]
+        flags = options["decoupled_weight_decay"], options["maximize"], False
         squares = max_exp_avg_sqs if options["amsgrad"] else []
         lists = (params, _laid(params, grads), exp_avgs, exp_avg_sqs, squares, state_steps)
-        _native.ops().adam_(*lists, rate[0], grad_scale, found_inf, rate[1], *numbers, *flags)
+        _native.ops().adam_(*lists, rate[0], grad_scale, found_inf, None, rate[1], *numbers, *flags)
         torch.autograd.graph.increment_version(params)
 
     return fused
@@ -63,9 +63,9 @@ def sgd(original: Callable[..., None]) -> Callable[..., None]:
             return
         rate = _rate(options["lr"])
         numbers = [float(options[k]) for k in ("momentum", "dampening", "weight_decay")]
-        flags = options["nesterov"], options["maximize"], False
+        flags = options["nesterov"], options["maximize"], False, False
         lists = (params, _laid(params, grads), known)
-        _native.ops().sgd_(*lists, rate[0], grad_scale, found_inf, rate[1], *numbers, *flags)
+        _native.ops().sgd_(*lists, rate[0], grad_scale, found_inf, None, rate[1], *numbers, *flags)
         torch.autograd.graph.increment_version(params)
 
     return fused
@@ -88,7 +88,8 @@ def adagrad(original: Callable[..., None]) -> Callable[..., None]:
         rate = _rate(options["lr"])
         numbers = [float(options[k]) for k in ("lr_decay", "eps", "weight_decay")]
         lists = (params, _laid(params, grads), state_sums, state_steps)
-        _native.ops().adagrad_(*lists, rate[0], grad_scale, found_inf, rate[1], *numbers, options["maximize"])
+        flags = options["maximize"], False
+        _native.ops().adagrad_(*lists, rate[0], grad_scale, found_inf, None, rate[1], *numbers, *flags)
         torch.autograd.graph.increment_version(params)
 
     return fused
