@@ -7,7 +7,7 @@
 
 namespace ostinato {
 
-// As EighKernel::solve for the whole batch; dtype as torch numbers it. Needs no scratch memory.
+// As EighMethod::solve for the whole batch; dtype as torch numbers it. Needs no scratch memory.
 void solve_by_lapack(const EighArgs& args, int32_t dtype, int64_t batch);
 
 }  // namespace ostinato

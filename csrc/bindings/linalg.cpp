@@ -122,17 +122,18 @@ struct Solution {
   }
 };
 
-void solve_in_lanes(const EighKernel& kernel, const EighArgs& whole, int64_t batch) {
-  const int64_t groups = (batch + kernel.lanes - 1) / kernel.lanes, bytes = kernel.scratch(whole.n);
+void solve_by_kernel(const EighMethod& method, const EighArgs& whole, int64_t batch) {
+  const int64_t n = whole.n, lanes = method.lanes;
+  const int64_t groups = (batch + lanes - 1) / lanes, bytes = method.scratch(n);
   // A group takes about this many nanoseconds: enough of them for a thread to be worth waking.
-  const int64_t each = 200 + 20 * whole.n * whole.n + whole.n * whole.n * whole.n;
+  const int64_t each = (200 + 20 * n * n + n * n * n) / (lanes == 1 ? 4 : 1);
   parallel_for(groups, 1 + 20000 / each, [&](int64_t begin, int64_t end) {
     const Scratch scratch(bytes);
     EighArgs args = whole;
     args.scratch = scratch.get();
-    args.first = begin * kernel.lanes;
-    args.last = std::min(batch, end * kernel.lanes);
-    kernel.solve(args);
+    args.first = begin * lanes;
+    args.last = std::min(batch, end * lanes);
+    method.solve(args);
   });
 }
 
@@ -151,9 +152,8 @@ Solution solve(const Problem& p, bool vectors) {
   args.info = s.info.data();
   args.n = p.n;
   args.upper = p.upper;
-  const EighKernel& kernel = kernel_for(p.dtype);
-  if (lanes_pay(p.dtype, p.n, p.batch)) {
-    solve_in_lanes(kernel, args, p.batch);
+  if (const EighMethod* method = best_method(p.dtype, p.n, p.batch, vectors)) {
+    solve_by_kernel(*method, args, p.batch);
   } else {
     solve_by_lapack(args, p.dtype, p.batch);
   }
@@ -193,12 +193,6 @@ std::tuple<Tensor, Tensor, Tensor> eigh_ex(const Tensor& a, bool upper) {
   return {s.values, s.vectors, info_of(s, p.sizes)};
 }
 
-int64_t eigh_alone(const Tensor& like) {
-  int32_t dtype = 0;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(like.get(), &dtype));
-  return largest_alone(dtype);
-}
-
 }  // namespace
 }  // namespace ostinato
 
@@ -206,12 +200,10 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("eigh(Tensor A, bool upper) -> (Tensor eigenvalues, Tensor eigenvectors)");
   m.def("eigvalsh(Tensor A, bool upper) -> Tensor");
   m.def("eigh_ex(Tensor A, bool upper) -> (Tensor eigenvalues, Tensor eigenvectors, Tensor info)");
-  m.def("eigh_alone(Tensor like) -> int");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(ostinato, CPU, m) {
   m.impl("eigh", TORCH_BOX(&ostinato::eigh));
   m.impl("eigvalsh", TORCH_BOX(&ostinato::eigvalsh));
   m.impl("eigh_ex", TORCH_BOX(&ostinato::eigh_ex));
-  m.impl("eigh_alone", TORCH_BOX(&ostinato::eigh_alone));
 }

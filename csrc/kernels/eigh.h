@@ -16,10 +16,16 @@ struct EighArgs {
   bool upper;  // read the triangle right of the diagonal, by rows, instead of the one left of it
 };
 
-struct EighKernel {
+// `solve` may be called for parts of the range at once, each with `scratch` bytes of its own.
+struct EighMethod {
   void (*solve)(const EighArgs&);
   int64_t (*scratch)(int64_t n);
   int64_t lanes;  // matrices that are solved together
+};
+
+struct EighKernel {
+  EighMethod many;  // a matrix a lane
+  EighMethod few;   // a matrix in all lanes
 };
 
 // By type of number: float, double, and the complex numbers of each.

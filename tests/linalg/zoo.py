@@ -82,3 +82,12 @@ def check(A, values, vectors, UPLO="L"):
     unit = torch.eye(n, dtype=H.dtype)
     assert ((V.mH @ V - unit).abs().amax((-2, -1)) <= 10 * n * eps).all()
     assert (values.diff(dim=-1) >= 0).all()
+
+
+def check_values(A, values):
+    """Eigenvalues as far from those in double precision as a matrix of norm |A| allows."""
+    n = A.shape[-1]
+    double = torch.linalg.eigvalsh(hermitian(A))
+    norm = A.abs().amax((-2, -1)).double().unsqueeze(-1)
+    eps, tiny = torch.finfo(values.dtype).eps, torch.finfo(values.dtype).smallest_normal
+    assert ((values - double).abs() <= 10 * n * eps * (n * norm) + n * eps * tiny).all()

@@ -4,6 +4,8 @@
 #include "kernels/eigh.h"
 #include "kernels/generic/eigh_layout.h"
 #include "kernels/generic/eigh_ql.h"
+#include "kernels/generic/eigh_scale.h"
+#include "kernels/generic/eigh_single.h"
 #include "kernels/generic/eigh_tridiagonal.h"
 
 namespace ostinato {
@@ -11,24 +13,6 @@ namespace {
 namespace eigensolver {
 
 constexpr int kSorted = 4;  // up to this size the order is made in the lanes
-
-// A power of two that brings the largest number near 1, and its inverse. Products with it are exact.
-template <typename T>
-struct Scale {
-  using V = typename Wide<T>::V;
-  using I = typename Wide<T>::I;
-  V to, back;
-
-  explicit Scale(V largest) {
-    constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
-    constexpr typename Wide<T>::Int kMost = sizeof(T) == 4 ? 253 : 2045;
-    const I exponent = reinterpret_cast<I>(largest) >> kMantissa;
-    I field = kMost - exponent;
-    field = field < 1 ? I{} + 1 : field;
-    to = reinterpret_cast<V>(field << kMantissa);
-    back = reinterpret_cast<V>((kMost + 1 - field) << kMantissa);
-  }
-};
 
 // Ascending order of d by exchanging columns, all lanes alike: for the smallest matrices.
 template <bool Vectors, typename G>
@@ -205,7 +189,8 @@ int64_t scratch(int64_t n) {
 }
 
 template <typename T, bool Complex>
-constexpr EighKernel kKernel{&solve<T, Complex>, &scratch<T, Complex>, Wide<T>::kLanes};
+constexpr EighKernel kKernel{{&solve<T, Complex>, &scratch<T, Complex>, Wide<T>::kLanes},
+                             {&solve_singles<T, Complex>, &Single<T, Complex>::scratch, 1}};
 
 constexpr EighKernels kKernels{kKernel<float, false>, kKernel<double, false>, kKernel<float, true>,
                                kKernel<double, true>};

@@ -22,11 +22,13 @@ struct Number<T, false> {
   static Number get(const V* row, int64_t j, int64_t) { return {row[j]}; }
   void put(V* row, int64_t j, int64_t) const { row[j] = re; }
   Number operator*(V x) const { return {re * x}; }
+  Number operator+(Number b) const { return {re + b.re}; }
   Number operator*(Number b) const { return {re * b.re}; }
   Number conj() const { return *this; }
   Number operator-() const { return {-re}; }
   V norm() const { return re * re; }
   void real_only() {}
+  Number across() const { return {sum_of_lanes(re)}; }  // the sum of the lanes, in each of them
   // this += a * b, and with one of the factors conjugated
   void add(Number a, Number b) { re = fused(a.re, b.re, re); }
   void add_conj(Number a, Number b) { add(a, b); }
@@ -44,11 +46,13 @@ struct Number<T, true> {
     row[j + ld] = im;
   }
   Number operator*(V x) const { return {re * x, im * x}; }
+  Number operator+(Number b) const { return {re + b.re, im + b.im}; }
   Number operator*(Number b) const { return {re * b.re - im * b.im, re * b.im + im * b.re}; }
   Number conj() const { return {re, -im}; }
   Number operator-() const { return {-re, -im}; }
   V norm() const { return fused(re, re, im * im); }
   void real_only() { im = V{}; }
+  Number across() const { return {sum_of_lanes(re), sum_of_lanes(im)}; }
   void add(Number a, Number b) {
     re = fused(-a.im, b.im, fused(a.re, b.re, re));
     im = fused(a.im, b.re, fused(a.re, b.im, im));

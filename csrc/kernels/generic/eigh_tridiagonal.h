@@ -1,7 +1,7 @@
 // A = Q T Q^H with T real and tridiagonal, by Householder's reflections, in every lane at once.
 #pragma once
 
-#include "kernels/generic/eigh_number.h"
+#include "kernels/generic/eigh_reflection.h"
 
 namespace ostinato {
 namespace {
@@ -12,34 +12,15 @@ template <typename T, bool Complex>
 inline typename Wide<T>::V reflector(typename Wide<T>::V* v, int64_t m, int64_t ld, Number<T, Complex>* tau) {
   using V = typename Wide<T>::V;
   using Num = Number<T, Complex>;
-  const Num alpha = Num::get(v, 0, ld);
   V rest{};
-  for (int64_t i = 1; i < m; ++i) {
-    const Num x = Num::get(v, i, ld);
-    rest = rest + x.norm();
-  }
-  if constexpr (Complex) rest = rest + alpha.im * alpha.im;
-  const auto there = rest >= kTinySquare<T>;
-  const V length = root(fused(alpha.re, alpha.re, rest));
-  const V beta = alpha.re < 0 ? length : -length;
-  const V zero{};
-  // scale = 1 / (alpha - beta)
-  Num scale;
-  const V difference = alpha.re - beta;
-  if constexpr (Complex) {
-    const V inverse = broadcast(T(1)) / fused(difference, difference, alpha.im * alpha.im);
-    scale = {there ? difference * inverse : zero, there ? -alpha.im * inverse : zero};
-    const V over = broadcast(T(1)) / beta;
-    *tau = {there ? -difference * over : zero, there ? -alpha.im * over : zero};
-  } else {
-    scale = {there ? broadcast(T(1)) / difference : zero};
-    *tau = {there ? -difference / beta : zero};
-  }
-  for (int64_t i = 1; i < m; ++i) (Num::get(v, i, ld) * scale).put(v, i, ld);
+  for (int64_t i = 1; i < m; ++i) rest = rest + Num::get(v, i, ld).norm();
+  const Reflection<T, Complex> reflection = reflect(Num::get(v, 0, ld), rest);
+  for (int64_t i = 1; i < m; ++i) (Num::get(v, i, ld) * reflection.scale).put(v, i, ld);
   Num one{};
   one.re = broadcast(T(1));
   one.put(v, 0, ld);
-  return there ? beta : alpha.re;
+  *tau = reflection.tau;
+  return reflection.beta;
 }
 
 // p = A v for rows [i, i + R) of the lower triangle that begins at `corner`; rows before them have been done.

@@ -109,6 +109,18 @@ inline V wide_shuffle(V a, V b, std::index_sequence<L...>) {
   return __builtin_shufflevector(a, b, Pick::lane(static_cast<int>(L))...);
 }
 
+// The sum over all lanes, in every lane.
+template <typename V, int Step = sizeof(V) / sizeof(V{}[0]) / 2>
+inline V sum_of_lanes(V v) {
+  constexpr auto lanes = std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>();
+  const V sum = v + wide_shuffle<Swapped<Step>>(v, v, lanes);
+  if constexpr (Step > 1) {
+    return sum_of_lanes<V, Step / 2>(sum);
+  } else {
+    return sum;
+  }
+}
+
 inline void transpose_square(Vector (&rows)[kVectorFloats]) { transpose(rows); }
 
 template <int Step = 1>

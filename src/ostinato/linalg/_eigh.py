@@ -26,12 +26,9 @@ from ._gradient import Eigh, EighForward
 _UPPER = {"L": False, "l": False, "U": True, "u": True}
 _Pair: Any = torch.return_types.linalg_eigh  # type: ignore[attr-defined]
 _stock: Any = torch.linalg.eigh
-_stock_values: Any = torch.linalg.eigvalsh
 # The operators without the layer that resolves overloads: for one small matrix it is a third of the call.
 _eigh_now: Any = _ops.eigh._op
 _eigvalsh_now: Any = _ops.eigvalsh._op
-# Up to these sizes a single matrix is solved by the kernels; a larger one goes to torch at once.
-_ALONE = {dtype: _ops.alone(torch.empty(0, dtype=dtype)) for dtype in NATIVE}
 
 
 class EighEx(NamedTuple):
@@ -61,12 +58,8 @@ def eigh(
     ``subset_by_index=(first, last)`` keeps these eigenvalues and their vectors, both ends included.
     float16 and bfloat16 are computed in float32.
 
-    Raises ``EighError``, which is a ``torch.linalg.LinAlgError``, where a matrix is not finite. A
-    single larger matrix is torch's own: what it holds is LAPACK's to judge.
+    Raises ``EighError``, which is a ``torch.linalg.LinAlgError``, where a matrix is not finite.
     """
-    if out is None and subset_by_index is None and gap_tolerance is None and _is_lapack_s(A):
-        _upper(UPLO)
-        return _stock(A, UPLO)
     if out is None and subset_by_index is None and _is_plain(A):
         upper = _upper(UPLO)
         try:
@@ -96,9 +89,6 @@ def eigvalsh(
     subset_by_index: Sequence[int] | None = None,
 ) -> Tensor:
     """Eigenvalues, ascending, of Hermitian matrices: as ``eigh``, without the vectors."""
-    if out is None and subset_by_index is None and _is_lapack_s(A):
-        _upper(UPLO)
-        return _stock_values(A, UPLO)  # type: ignore[no-any-return]
     if out is None and subset_by_index is None and _is_plain(A):
         upper = _upper(UPLO)
         try:
@@ -129,17 +119,6 @@ def eigh_ex(A: Tensor, UPLO: str = "L") -> EighEx:
     wide = A.float() if A.dtype in LOW else A
     values, vectors, info = _ops.eigh_ex(wide, _upper(UPLO))
     return EighEx(values.to(A.dtype.to_real()), vectors.to(A.dtype), info)
-
-
-def _is_lapack_s(A: Tensor) -> bool:
-    """Whether A is one matrix, too large to gain here: torch's own function knows all the rest."""
-    return (
-        type(A) is Tensor
-        and A.ndim == 2
-        and A.dtype in _ALONE
-        and not torch.compiler.is_compiling()  # sizes may be symbols there
-        and A.shape[0] > _ALONE[A.dtype]
-    )
 
 
 def _is_plain(A: Tensor) -> bool:

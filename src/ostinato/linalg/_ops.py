@@ -12,7 +12,6 @@ from .._native import ops
 eigh: Any = ops().eigh.default
 eigvalsh: Any = ops().eigvalsh.default
 eigh_ex: Any = ops().eigh_ex.default
-alone: Any = ops().eigh_alone.default
 
 
 def _values(A: Tensor) -> Tensor:
