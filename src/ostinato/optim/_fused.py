@@ -165,14 +165,16 @@ class Fused(torch.optim.Optimizer):
         names = self._state_names(group)
         cache = Cache(group, names)
         batches: dict[bool, Batch] = {}
+        seen: set[int] = set()  # a parameter that a group has twice is updated twice, one after the other
         native = not group["differentiable"] and not torch.compiler.is_compiling()
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
-            if not native or not takes(param, grad):
+            if not native or not takes(param, grad) or id(param) in seen:
                 cache.left.append(param)
                 continue
+            seen.add(id(param))
             state = self._states[param] if names or self._keeps_state else {}
             made = self._new_state(group, param)
             state.update(made)
