@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/isa.h"
+#include "graph/chain_hoist.h"
 #include "graph/chain_shape.h"
 #include "graph/parallel.h"
 #include "kernels/chain.h"
@@ -57,11 +58,10 @@ int64_t picoseconds(const ChainInstruction& instruction) {
 
 class ChainStep final : public Step {
  public:
-  ChainStep(std::vector<Operand> operands, size_t inputs, std::vector<ChainInstruction> code,
+  ChainStep(std::vector<Operand> operands, size_t inputs, const std::vector<ChainInstruction>& code,
             const std::vector<double>& constants, size_t scratch, std::vector<ChainDimension> loop)
       : operands_(std::move(operands)),
         inputs_(inputs),
-        code_(std::move(code)),
         constants_(constants.size()),
         scratch_(scratch),
         loop_(std::move(loop)) {
@@ -71,17 +71,21 @@ class ChainStep final : public Step {
     for (const ChainDimension& d : loop_) total_ *= d.length;
     rows_stay_ = loop_.size() > 1 && loop_[0].length >= kShortRow;
     length_ = rows_stay_ ? loop_[0].length : total_;
-    const int64_t room = kScratch / static_cast<int64_t>(operands_.size() + scratch_);
-    tile_ = std::min(kLongestTile, room / kWidest * kWidest);
+    for (size_t i = 0; i < operands_.size(); ++i) classify(i);
+    code_ = hoist(code, same_for_a_row(), operands_.size() + constants_.size());
+    const int64_t left = kScratch - kWidest * static_cast<int64_t>(code_.results);
+    const int64_t room = left / static_cast<int64_t>(operands_.size() + scratch_);
+    tile_ = room <= 0 ? 0 : std::min(kLongestTile, room / kWidest * kWidest);
     if (tile_ == 0 || total_ == 0) return;
     tiles_ = (length_ + tile_ - 1) / tile_;
-    for (size_t i = 0; i < operands_.size(); ++i) classify(i);
     int64_t cost = 50 * static_cast<int64_t>(operands_.size());
-    for (const ChainInstruction& one : code_) cost += picoseconds(one);
+    for (const ChainInstruction& one : code_.tile) cost += picoseconds(one);
     grain_ = std::max<int64_t>(1, kWorthAThread / (cost * std::min(tile_, length_)));
   }
 
-  bool fits() const { return tile_ > 0 && operands_.size() + constants_.size() + scratch_ <= kRegisters; }
+  bool fits() const {
+    return tile_ > 0 && operands_.size() + constants_.size() + scratch_ + code_.results <= kRegisters;
+  }
 
   void bind(const Values& values) override {
     for (Operand& operand : operands_) {
@@ -125,12 +129,21 @@ class ChainStep final : public Step {
     operands_[i].direct = dense && operands_[i].element == ChainElement::kFloat;
   }
 
+  std::vector<bool> same_for_a_row() const {
+    std::vector<bool> same;
+    for (const Operand& operand : operands_) same.push_back(operand.thin);
+    same.resize(same.size() + constants_.size(), true);
+    same.resize(same.size() + scratch_, false);
+    return same;
+  }
+
   void run_tiles(int64_t begin, int64_t end) const {
     Tile tile;
     float* at = tile.memory + static_cast<int64_t>(operands_.size()) * tile_;
     size_t r = operands_.size();
     for (const Constant& constant : constants_) tile.registers[r++] = {const_cast<float*>(constant.same), 0};
     for (size_t i = 0; i < scratch_; ++i, at += tile_) tile.registers[r++] = {at, 1};
+    for (size_t i = 0; i < code_.results; ++i, at += kWidest) tile.registers[r++] = {at, 0};
     int64_t row = -1;
     for (int64_t t = begin; t < end; ++t) {
       if (t / tiles_ != row) start_row(tile, row = t / tiles_);
@@ -157,6 +170,11 @@ class ChainStep final : public Step {
       kernels_.chain_load(operand.element, from, 0, kWidest, piece(tile, i));
       tile.registers[i] = {piece(tile, i), 0};
     }
+    run_code(code_.row, tile, kernels_.vector_bytes / 4);
+  }
+
+  void run_code(const std::vector<ChainInstruction>& code, const Tile& tile, int64_t count) const {
+    kernels_.chain({code.data(), static_cast<int64_t>(code.size()), tile.registers, count});
   }
 
   // Elements [first, first + count) of a row.
@@ -178,7 +196,7 @@ class ChainStep final : public Step {
       });
       std::fill(own + count, own + padded, 0.0f);
     }
-    kernels_.chain({code_.data(), static_cast<int64_t>(code_.size()), tile.registers, padded});
+    run_code(code_.tile, tile, padded);
     for (size_t i = inputs_; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
       if (operand.direct && padded == count) continue;
@@ -213,7 +231,7 @@ class ChainStep final : public Step {
   const KernelTable& kernels_ = kernels();
   std::vector<Operand> operands_;  // inputs, then outputs
   size_t inputs_;
-  std::vector<ChainInstruction> code_;
+  HoistedChain code_;
   std::vector<Constant> constants_;
   size_t scratch_;
   std::vector<ChainDimension> loop_;
@@ -268,8 +286,8 @@ std::unique_ptr<Step> chain_step(const Call& call, const Values& values) {
   if (!instructions(integers(call.args[6]), operands.size() + constants.size() + scratch, &code)) {
     return nullptr;
   }
-  auto step = std::make_unique<ChainStep>(std::move(operands), call.args[0].items.size(), std::move(code),
-                                          constants, scratch, chain_loop(sizes, strides));
+  auto step = std::make_unique<ChainStep>(std::move(operands), call.args[0].items.size(), code, constants,
+                                          scratch, chain_loop(sizes, strides));
   return step->fits() ? std::move(step) : nullptr;
 }
 

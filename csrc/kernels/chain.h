@@ -71,7 +71,8 @@ struct ChainArgs {
   const ChainInstruction* code;
   int64_t instructions;
   const ChainRegister* registers;
-  int64_t count;  // elements of the tile, a multiple of the vector's; all results have step 1
+  // Elements of the tile, a multiple of the vector's; if it is more than one vector, all results have step 1.
+  int64_t count;
 };
 
 using Chain = void (*)(const ChainArgs&);

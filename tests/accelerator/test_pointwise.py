@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
@@ -195,3 +197,30 @@ def test_gradients_of_activations():
         exact = x.detach().double().requires_grad_()
         (want,) = torch.autograd.grad((function(exact) * exact.detach()).sum(), exact)
         torch.testing.assert_close(grad, want.float(), rtol=1e-5, atol=5e-6)
+
+
+BATCH_NORMS = [
+    (torch.nn.BatchNorm2d, (2, 5, 9, 11)),
+    (torch.nn.BatchNorm2d, (1, 3, 20, 40)),  # rows that a tile does not share
+    (torch.nn.BatchNorm1d, (4, 7)),
+    (torch.nn.BatchNorm1d, (2, 7, 130)),
+    (torch.nn.BatchNorm3d, (1, 2, 3, 4, 5)),
+]
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize(("kind", "shape"), BATCH_NORMS)
+def test_a_batch_norm_by_known_statistics_joins_a_chain(kind, shape, affine):
+    norm = kind(shape[1], affine=affine).eval()
+    for numbers in (norm.running_mean, norm.running_var, *norm.parameters()):
+        torch.nn.init.uniform_(numbers, 0.5, 2.0)
+    x, noise = torch.randn(shape), torch.randn(shape)
+    graph = ost.accelerator.Graph(numerics="fast")
+    with torch.no_grad(), graph:
+        y = torch.relu(norm(x)) * noise
+    assert [node.op for node in graph.nodes] == ["ostinato::chain"]
+    x.normal_()
+    norm.running_mean.mul_(1.5)
+    graph.replay()
+    exact = copy.deepcopy(norm).double()(x.double()).relu() * noise.double()
+    torch.testing.assert_close(y.double(), exact, rtol=1e-5, atol=1e-5)

@@ -11,6 +11,7 @@ import torch
 
 from ... import _native
 from .._program import FusedNode, Node, Program, Value, leaves
+from ._batch_norm import BatchNorm, batch_norm
 from ._context import Context, Edit, Uses
 
 _aten = torch.ops.aten
@@ -35,8 +36,7 @@ class _Convolution:
     groups: int
     out: Value
     nodes: dict[int, Node]
-    norm: tuple[Value | None, ...] = (None, None, None, None)  # mean, variance, gamma, beta
-    epsilon: float = 0.0
+    norm: BatchNorm | None = None
     activation: tuple[float, float, float] | None = None  # slope below zero, lowest, highest
 
 
@@ -160,32 +160,18 @@ def _renamed(out: Value, result: Value) -> Value:
     return dataclasses.replace(result, sizes=(1, *result.sizes), strides=(batch, *result.strides))
 
 
-_NORMS: dict[Any, Callable[[Node], tuple[Any, ...] | None]] = {
-    # (input, gamma, beta, mean, variance, …) to (mean, variance, gamma, beta, epsilon)
-    _aten.native_batch_norm.default: lambda n: None if n.args[5] else (*n.args[3:5], *n.args[1:3], n.args[7]),
-    _aten._native_batch_norm_legit_no_training.default: lambda n: (*n.args[3:5], *n.args[1:3], n.args[6]),
-}
-
-
 def _add_norm(convolution: _Convolution, node: Node, index: int, uses: Uses) -> bool:
-    read = _NORMS.get(node.op)
-    found = read(node) if read is not None and not node.kwargs else None
-    if found is None or convolution.norm[0] is not None:
+    norm = batch_norm(node)
+    if norm is None or convolution.norm is not None:
         return False
-    *numbers, epsilon = found
-    values = [v for v in numbers if v is not None]
     first = min(convolution.nodes)
     if (
-        numbers[0] is None
-        or numbers[1] is None
-        or not all(isinstance(v, Value) and _plain(v) for v in values)
-        or any(uses.changed_between(v.storage, first, index) for v in values)
-        # Statistics that only a training batch norm saves: empty, and of no use to anybody.
-        or any(v.sizes != (0,) or not uses.private(v.storage, {index}) for v in node.outputs[1:])
+        not all(_plain(v) for v in norm.values)
+        or any(uses.changed_between(v.storage, first, index) for v in norm.values)
+        or any(not uses.private(v.storage, {index}) for v in node.outputs[1:])
     ):
         return False
-    convolution.norm = tuple(numbers)
-    convolution.epsilon = float(epsilon)
+    convolution.norm = norm
     return True
 
 
@@ -237,10 +223,14 @@ def _add_activation(convolution: _Convolution, node: Node) -> bool:
 def _fused(convolution: _Convolution) -> FusedNode:
     c = convolution
     geometry = (c.stride, c.padding, c.dilation, c.groups)
+    n = c.norm
+    norm = (
+        (n.mean, n.variance, n.gamma, n.beta, n.epsilon) if n is not None else (None, None, None, None, 0.0)
+    )
     activation = c.activation or (1.0, -math.inf, math.inf)
     return FusedNode(
         kernel="ostinato::convolution",
-        args=(c.out, c.input, c.weight, c.bias, *geometry, *c.norm, c.epsilon, *activation),
+        args=(c.out, c.input, c.weight, c.bias, *geometry, *norm, *activation),
         outputs=(c.out,),
         fresh=frozenset((c.out.storage,)),
         written=frozenset(),

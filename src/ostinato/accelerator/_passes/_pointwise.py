@@ -15,6 +15,7 @@ from .._memory import touched
 from .._program import AnyNode, Node, Program, changed
 from ._chain import Chain
 from ._chain_node import Pointwise, pointwise
+from ._chain_norm import normalised
 from ._context import Context, Edit, Uses
 
 # A chain that found no member in so many nodes finds none: what it reads would have to live on.
@@ -25,10 +26,10 @@ _SHORT = 256
 
 def apply(program: Program, context: Context) -> None:
     """Replaces each chain by one call of the kernel, where that is faster than the calls it stands for."""
-    scan = _Scan()
+    uses = Uses(program, context)
+    scan = _Scan(uses)
     for index, node in enumerate(program.nodes):
         scan.visit(index, node)
-    uses = Uses(program, context)
     edit = Edit(program)
     for chain in scan.chains():
         if not _pays(chain):
@@ -55,7 +56,8 @@ def _pays(chain: Chain) -> bool:
 class _Scan:
     """The chains found so far, and which of the open ones touch a storage."""
 
-    def __init__(self) -> None:
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
         self._open: dict[int, Chain] = {}  # by a number of its own
         self._closed: list[Chain] = []
         self._writer: dict[int, int] = {}  # storage -> the open chain that writes it
@@ -68,7 +70,7 @@ class _Scan:
     def visit(self, index: int, node: AnyNode) -> None:
         for number in [n for n, chain in self._open.items() if index - chain.last > _REACH]:
             self._close(number)
-        member = pointwise(node) if isinstance(node, Node) else None
+        member = self._member(index, node) if isinstance(node, Node) else None
         conflicts = self._conflicts(node)
         chosen = self._join(index, member, conflicts) if member is not None else None
         for number in conflicts:
@@ -78,6 +80,9 @@ class _Scan:
             alone = Chain(member.sizes).joined(index, member)
             if alone is not None:
                 self._put(self._beside(alone))
+
+    def _member(self, index: int, node: Node) -> Pointwise | None:
+        return pointwise(node) or normalised(index, node, self._uses)
 
     def _conflicts(self, node: AnyNode) -> set[int]:
         """The open chains that must run before ``node``, unless it is a member."""
