@@ -22,19 +22,19 @@ bool cpu_has_avx512() {
 #endif
 
 struct Choice {
-  const KernelTable* table = &kernels_baseline();
+  const KernelTable* table = &baseline::kernels();
   std::string problem;
 
   Choice() {
     const Candidate candidates[] = {
 #if defined(OSTINATO_HAS_AVX512)
-        {"avx512", true, cpu_has_avx512(), &kernels_avx512},
-        {"avx2", true, cpu_has_avx2(), &kernels_avx2},
+        {"avx512", true, cpu_has_avx512(), &avx512::kernels},
+        {"avx2", true, cpu_has_avx2(), &avx2::kernels},
 #else
-        {"avx512", false, false, &kernels_baseline},
-        {"avx2", false, false, &kernels_baseline},
+        {"avx512", false, false, &baseline::kernels},
+        {"avx2", false, false, &baseline::kernels},
 #endif
-        {"baseline", true, true, &kernels_baseline},
+        {"baseline", true, true, &baseline::kernels},
     };
     const char* forced = std::getenv("OSTINATO_ISA");
     const bool automatic = forced == nullptr || *forced == '\0';

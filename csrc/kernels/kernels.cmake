@@ -1,4 +1,5 @@
-# The kernels know no tensors: one static library an instruction set, each compiling generic/ again.
+# The kernels know no tensors: one static library an instruction set, each compiling the units of isa/ again.
+file(GLOB KERNEL_UNITS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/isa/*.cpp)
 set(KERNEL_ISAS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND KERNEL_ISAS avx2 avx512)
@@ -8,9 +9,10 @@ endif()
 
 add_library(ostinato_kernels INTERFACE)
 foreach(isa IN LISTS KERNEL_ISAS)
-  add_library(kernels_${isa} STATIC ${CMAKE_CURRENT_LIST_DIR}/isa/${isa}.cpp)
+  add_library(kernels_${isa} STATIC ${KERNEL_UNITS})
   target_include_directories(kernels_${isa} PRIVATE csrc)
   target_compile_options(kernels_${isa} PRIVATE ${ISA_FLAGS_${isa}})
+  target_compile_definitions(kernels_${isa} PRIVATE OSTINATO_ISA=${isa})
   string(TOUPPER ${isa} ISA_NAME)
   target_compile_definitions(ostinato_kernels INTERFACE OSTINATO_HAS_${ISA_NAME})
   target_link_libraries(ostinato_kernels INTERFACE kernels_${isa})

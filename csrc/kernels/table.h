@@ -44,8 +44,15 @@ struct KernelTable {
   SumSquares sum_squares;
 };
 
-const KernelTable& kernels_baseline();
-const KernelTable& kernels_avx2();
-const KernelTable& kernels_avx512();
+// Those that kernels.cmake compiles.
+namespace baseline {
+const KernelTable& kernels();
+}
+namespace avx2 {
+const KernelTable& kernels();
+}
+namespace avx512 {
+const KernelTable& kernels();
+}
 
 }  // namespace ostinato
