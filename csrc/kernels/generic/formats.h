@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/generic/chain_move.h"
+#include "kernels/generic/half.h"
 #include "kernels/generic/rounding.h"
 
 namespace ostinato {
