@@ -1,5 +1,6 @@
 #include "bindings/eigh_lapack.h"
 
+#include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
 
@@ -10,6 +11,7 @@
 #include <limits>
 
 #include "bindings/eigh_choice.h"
+#include "bindings/scratch.h"
 #include "graph/parallel.h"
 #include "graph/value.h"
 
@@ -32,6 +34,31 @@ bool finite(std::complex<R> x) {
   return std::isfinite(x.real()) && std::isfinite(x.imag());
 }
 
+// For as long as it lives, MKL, if this torch has it, takes the calling thread for its only one. In a
+// parallel loop it would divide its work for all threads, though one does it, and so come to other last
+// digits.
+class OneThread {
+ public:
+  OneThread() {
+    // torch tells MKL the number of threads when a thread first comes to a loop: not after this.
+    torch_parallel_for(0, 1, 1, [](int64_t, int64_t, void*) {}, nullptr);
+    before_ = set(1);
+  }
+  ~OneThread() { set(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  static int set(int threads) {
+    using Set = int (*)(int);
+    static const Set mkl = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
+    return mkl == nullptr ? 0 : mkl(threads);
+  }
+  int before_;
+};
+
+bool aligned(const void* at) { return reinterpret_cast<uintptr_t>(at) % 64 == 0; }
+
 template <typename T, typename R>
 class Batch {
  public:
@@ -42,7 +69,7 @@ class Batch {
     R* values = static_cast<R*>(args_.values) + m * n_;
     T* vectors = args_.vectors == nullptr ? nullptr : static_cast<T*>(args_.vectors) + m * n_ * n_;
     int32_t info = triangle_is_finite(a) ? 0 : 1;
-    if (info == 0 && !call(a, values, vectors)) info = -1;
+    if (info == 0 && !call_aligned(a, values, vectors)) info = -1;
     if (info != 0) {
       constexpr R nan = std::numeric_limits<R>::quiet_NaN();
       std::fill(values, values + n_, nan);
@@ -59,6 +86,19 @@ class Batch {
       for (int64_t j = begin; j < end; ++j) all &= finite(a[i * n_ + j]);
     }
     return all;
+  }
+
+  // LAPACK's last digits depend on where its results lie: all of a batch shall lie alike.
+  bool call_aligned(const T* a, R* values, T* vectors) const {
+    if (aligned(values) && aligned(vectors)) return call(a, values, vectors);
+    const int64_t size = vectors == nullptr ? 0 : n_ * n_, whole_lines = (size * sizeof(T) + 63) / 64 * 64;
+    const Scratch scratch(whole_lines + n_ * static_cast<int64_t>(sizeof(R)));
+    T* v = static_cast<T*>(scratch.get());
+    R* w = reinterpret_cast<R*>(static_cast<char*>(scratch.get()) + whole_lines);
+    if (!call(a, w, vectors == nullptr ? nullptr : v)) return false;
+    std::copy(w, w + n_, values);
+    std::copy(v, v + size, vectors);
+    return true;
   }
 
   // Through the dispatcher: the operator's own checks, and whatever LAPACK this torch was built with.
@@ -92,7 +132,9 @@ class Batch {
 template <typename T, typename R>
 void solve_all(const EighArgs& args, int32_t dtype, int64_t batch) {
   const Batch<T, R> all(args, dtype);
+  if (batch == 1) return all.solve(0);  // on all threads
   parallel_for(batch, 1, [&](int64_t begin, int64_t end) {
+    const OneThread alone;
     for (int64_t m = begin; m < end; ++m) all.solve(m);
   });
 }

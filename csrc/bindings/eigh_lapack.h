@@ -1,4 +1,4 @@
-// LAPACK, as torch brings it, for one matrix after the other on all threads.
+// LAPACK, as torch brings it: the matrices of a batch over the threads, a lone one on all threads.
 #pragma once
 
 #include <cstdint>

@@ -4,51 +4,17 @@
 #include <torch/csrc/stable/tensor.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
 #include "bindings/eigh_choice.h"
 #include "bindings/eigh_lapack.h"
 #include "bindings/isa.h"
+#include "bindings/scratch.h"
 #include "graph/parallel.h"
 
 namespace ostinato {
 namespace {
 
 using torch::stable::Tensor;
-
-constexpr int64_t kKeptScratch = 8 << 20;  // bytes of scratch memory that a thread keeps between calls
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-// Scratch memory of the calling thread, until its next call.
-class Scratch {
- public:
-  explicit Scratch(int64_t bytes) {
-    thread_local std::unique_ptr<void, Free> kept;
-    thread_local int64_t size = 0;
-    if (bytes <= size) {
-      memory_ = kept.get();
-      return;
-    }
-    std::unique_ptr<void, Free> fresh(std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)));
-    STD_TORCH_CHECK(fresh != nullptr, "eigh: no memory for ", bytes, " bytes");
-    memory_ = fresh.get();
-    if (bytes <= kKeptScratch) {
-      kept = std::move(fresh);
-      size = bytes;
-    } else {
-      own_ = std::move(fresh);
-    }
-  }
-  void* get() const { return memory_; }
-
- private:
-  void* memory_ = nullptr;
-  std::unique_ptr<void, Free> own_;
-};
 
 // What a call works on, checked: square matrices, one after the other in memory.
 struct Problem {
