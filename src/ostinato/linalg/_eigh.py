@@ -22,6 +22,7 @@ from ._failure import (
     failure,
 )
 from ._gradient import Eigh, EighForward
+from ._sharded import is_sharded, on_shards
 
 _UPPER = {"L": False, "l": False, "U": True, "u": True}
 _Pair: Any = torch.return_types.linalg_eigh  # type: ignore[attr-defined]
@@ -115,6 +116,8 @@ def eigh_ex(A: Tensor, UPLO: str = "L") -> EighEx:
     if has_torch_function_unary(A):
         return handle_torch_function(eigh_ex, (A,), A, UPLO)  # type: ignore[no-any-return]
     check_matrices(A)
+    if is_sharded(A):
+        return EighEx(*on_shards(lambda part: eigh_ex(part, UPLO), A))
     A = A.detach()
     wide = A.float() if A.dtype in LOW else A
     values, vectors, info = _ops.eigh_ex(wide, _upper(UPLO))
@@ -151,6 +154,9 @@ def _explain(A: Tensor, upper: bool) -> None:
 def _solve(A: Tensor, upper: bool, tolerance: float | None) -> tuple[Tensor, Tensor]:
     check_matrices(A)
     check_tolerance(tolerance)
+    if not torch.compiler.is_compiling() and is_sharded(A):
+        values, vectors = on_shards(lambda part: _solve(part, upper, tolerance), A)
+        return values, vectors
     if A.dtype in LOW:
         values, vectors = _solve(A.float(), upper, tolerance)
         return values.to(A.dtype), vectors.to(A.dtype)
@@ -170,6 +176,9 @@ def _solve(A: Tensor, upper: bool, tolerance: float | None) -> tuple[Tensor, Ten
 
 
 def _solve_values(A: Tensor, upper: bool) -> Tensor:
+    if not torch.compiler.is_compiling() and is_sharded(A):
+        check_matrices(A)
+        return on_shards(lambda part: (_solve_values(part, upper),), A)[0]
     needs_vectors = A.requires_grad or forward_ad._current_level >= 0
     if A.dtype in NATIVE and A.device.type in ("cpu", "meta") and not needs_vectors:
         check_matrices(A)
