@@ -32,9 +32,9 @@ class Table {
   Table(const UpdateForm& form, Tensors tensors, size_t count)
       : form_(form), count_(count), tensors_(std::move(tensors)), updater_(form) {}
 
-  std::string run(std::optional<Tensors> grads, UpdateOptions options, bool keep) {
+  std::string run(std::optional<Tensors> grads, UpdateOptions options, bool keep, bool states) {
     if (grads) grads_ = std::move(*grads);
-    std::string problem = grads || !updater_.settled() ? bind() : "";
+    std::string problem = grads || !updater_.settled(states) ? bind() : "";
     if (problem.empty()) problem = updater_.bind(std::move(options));
     if (problem.empty()) updater_.run();
     if (!keep || !problem.empty()) grads_.clear();
@@ -103,14 +103,15 @@ int64_t optimizer_new(std::string name, Tensors tensors, int64_t count) {
   return tables().put(std::make_shared<Table>(*form, std::move(tensors), each));
 }
 
-// Empty, or why nothing was done. Without gradients those of the last call are meant, if that kept them.
+// Empty, or why nothing was done. Without gradients those of the last call are meant, if that kept them;
+// `states` says that states may have moved since.
 std::string optimizer_run(int64_t number, std::optional<Tensors> grads, Maybe lr_tensor, Maybe grad_scale,
                           Maybe found_inf, Maybe factor, std::vector<double> numbers, std::vector<bool> flags,
-                          bool keep) {
+                          bool keep, bool states) {
   const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
   UpdateOptions options{handle(lr_tensor), handle(grad_scale), handle(found_inf),
                         handle(factor),    std::move(numbers), std::move(flags)};
-  return tables().get(number)->run(std::move(grads), std::move(options), keep);
+  return tables().get(number)->run(std::move(grads), std::move(options), keep, states);
 }
 
 void optimizer_free(int64_t number) { tables().drop(number); }
@@ -121,7 +122,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("optimizer_new(str name, Tensor[] tensors, int count) -> int");
   m.def(
       "optimizer_run(int optimizer, Tensor[]? grads, Tensor? lr_tensor, Tensor? grad_scale, Tensor? "
-      "found_inf, Tensor? factor, float[] numbers, bool[] flags, bool keep) -> str");
+      "found_inf, Tensor? factor, float[] numbers, bool[] flags, bool keep, bool states) -> str");
   m.def("optimizer_free(int optimizer) -> ()");
 }
 

@@ -1,6 +1,7 @@
 #include "graph/optimizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -25,6 +26,7 @@ namespace {
 
 constexpr int64_t kTensorCost = 64;  // what a tensor costs beside its elements, in elements
 constexpr int64_t kGrain = 16384;    // elements that are worth a thread
+constexpr int64_t kLookGrain = 256;  // tensors whose addresses are worth a thread
 constexpr int64_t kCut = 64;         // threads meet at multiples of this, on lines of the cache of their own
 
 int64_t count_of(AtenTensorHandle tensor) {
@@ -117,21 +119,34 @@ std::string Updater::bind(UpdateOptions options) {
   return "";
 }
 
-bool Updater::settled() const {
+bool Updater::settled(bool states) const {
   const auto& lists = tensors_.lists;
   if (lists.empty() || items_.size() != lists[0].size()) return false;
-  for (size_t i = 0; i < items_.size(); ++i) {
-    const Item& item = items_[i];
-    const UpdateArgs& args = item.args;
-    if (address_of(lists[0][i]) != args.param || count_of(lists[0][i]) != args.count) return false;
-    if (address_of(lists[1][i]) != args.grad || count_of(lists[1][i]) != args.count) return false;
-    for (int s = 0; s < form_.states; ++s) {
-      const auto& list = lists[static_cast<size_t>(2 + s)];
-      if (!list.empty() && address_of(list[i]) != args.states[s]) return false;
+  std::atomic<bool> settled{true};
+  parallel_for(static_cast<int64_t>(items_.size()), kLookGrain, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      if (!lies(i) || (states && !states_lie(i))) settled = false;
     }
-    if (form_.steps && address_of(lists.back()[i]) != item.step.at) return false;
+  });
+  return settled;
+}
+
+bool Updater::lies(size_t i) const {
+  const UpdateArgs& args = items_[i].args;
+  for (const auto& [tensor, address] :
+       {std::pair{tensors_.lists[0][i], args.param}, {tensors_.lists[1][i], args.grad}}) {
+    if (address_of(tensor) != address || count_of(tensor) != args.count) return false;
   }
   return true;
+}
+
+bool Updater::states_lie(size_t i) const {
+  const Item& item = items_[i];
+  for (int s = 0; s < form_.states; ++s) {
+    const auto& list = tensors_.lists[static_cast<size_t>(2 + s)];
+    if (!list.empty() && address_of(list[i]) != item.args.states[s]) return false;
+  }
+  return !form_.steps || address_of(tensors_.lists.back()[i]) == item.step.at;
 }
 
 // numbers: lr, momentum, dampening, weight decay; flags: nesterov, maximize, first, clear.

@@ -41,8 +41,8 @@ class Updater {
   // Both look the tensors up, and answer with nothing, or with why they cannot be used.
   std::string bind(UpdateTensors tensors);
   std::string bind(UpdateOptions options);
-  // Whether the memory of all tensors is where `bind` found it.
-  bool settled() const;
+  // Whether the memory of all tensors is where `bind` found it; that of states only if these may have moved.
+  bool settled(bool states) const;
   void run();
 
  private:
@@ -60,6 +60,8 @@ class Updater {
     size_t numbers;  // which of resolved_
   };
 
+  bool lies(size_t i) const;
+  bool states_lie(size_t i) const;
   std::string bind_item(size_t i, Item* item) const;
   static std::string bind_scalar(AtenTensorHandle tensor, Scalar* scalar);
   UpdateNumbers numbers_at(double step, double rate, double unscale) const;

@@ -1,5 +1,5 @@
 // Every element is rounded the same way wherever it lies, so that a cut between threads changes nothing: no
-// fused products, and the rest of a tensor goes through a whole vector too.
+// fused products, and the rest of a tensor goes through whole vectors too.
 #pragma once
 
 #include <cstring>
@@ -110,34 +110,45 @@ struct Runs {
   Element* at[2 + kUpdateStates];
 };
 
+// As many elements as a format reads at a time.
+template <typename Format>
+constexpr int64_t kGroup = Format::kVectors * kPack<typename Format::Number>;
+
 template <typename Format, typename Rule>
-inline void one_pack(const Numbers<typename Format::Number>& c, const Runs<typename Format::Element>& runs,
-                     int64_t i) {
+inline void one_group(const Numbers<typename Format::Number>& c, const Runs<typename Format::Element>& runs,
+                      int64_t i) {
   using Number = typename Format::Number;
-  Pack<Number> v[2 + Rule::kStates];
-  for (int k = 0; k < 2 + Rule::kStates; ++k) v[k] = Format::load(runs.at[k] + i);
-  if (c.scales) v[1] *= c.unscale;
-  if (c.writes) Format::store(runs.at[1] + i, c.clears ? Pack<Number>{} : v[1]);
-  Pack<Number> g = v[1] * c.sign;
-  if (c.decays) g += v[0] * c.weight_decay;
-  Rule::apply(c, v[0], g, v + 2);
-  Format::store(runs.at[0] + i, v[0]);
-  for (int k = 2; k < 2 + Rule::kStates; ++k) Format::store(runs.at[k] + i, v[k]);
+  constexpr int kVectors = Format::kVectors;
+  Pack<Number> v[2 + Rule::kStates][kVectors];
+  for (int k = 0; k < 2 + Rule::kStates; ++k) Format::load(runs.at[k] + i, v[k]);
+  for (int j = 0; j < kVectors; ++j) {
+    if (c.scales) v[1][j] *= c.unscale;
+    Pack<Number> g = v[1][j] * c.sign;
+    if (c.decays) g += v[0][j] * c.weight_decay;
+    Pack<Number> state[kUpdateStates];
+    for (int k = 0; k < Rule::kStates; ++k) state[k] = v[2 + k][j];
+    Rule::apply(c, v[0][j], g, state);
+    for (int k = 0; k < Rule::kStates; ++k) v[2 + k][j] = state[k];
+    if (c.clears) v[1][j] = Pack<Number>{};
+  }
+  for (int k = 0; k < 2 + Rule::kStates; ++k) {
+    if (k != 1 || c.writes) Format::store(runs.at[k] + i, v[k]);
+  }
 }
 
-// Fewer elements than a vector has.
+// Fewer elements than a group has.
 template <typename Format, typename Rule>
 void rest(const Numbers<typename Format::Number>& c, const Runs<typename Format::Element>& runs, int64_t i,
           int64_t count) {
   using Element = typename Format::Element;
-  Element room[2 + kUpdateStates][kPack<typename Format::Number>] = {};
+  Element room[2 + kUpdateStates][kGroup<Format>] = {};
   Runs<Element> within{};
   const size_t bytes = static_cast<size_t>(count) * sizeof(Element);
   for (int k = 0; k < 2 + Rule::kStates; ++k) {
     std::memcpy(room[k], runs.at[k] + i, bytes);
     within.at[k] = room[k];
   }
-  one_pack<Format, Rule>(c, within, 0);
+  one_group<Format, Rule>(c, within, 0);
   for (int k = 0; k < 2 + Rule::kStates; ++k) {
     if (k != 1 || c.writes) std::memcpy(runs.at[k] + i, room[k], bytes);
   }
@@ -146,13 +157,13 @@ void rest(const Numbers<typename Format::Number>& c, const Runs<typename Format:
 template <typename Format, typename Rule>
 void over(const UpdateArgs& args) {
   using Element = typename Format::Element;
-  constexpr int64_t kStep = kPack<typename Format::Number>;
+  constexpr int64_t kStep = kGroup<Format>;
   Runs<Element> runs{{static_cast<Element*>(args.param), static_cast<Element*>(args.grad)}};
   for (int s = 0; s < kUpdateStates; ++s) runs.at[2 + s] = static_cast<Element*>(args.states[s]);
   const int64_t count = args.count;  // a copy, for a store might change what `args` refers to
   const Numbers<typename Format::Number> c(*args.numbers);
   int64_t i = 0;
-  for (; i + kStep <= count; i += kStep) one_pack<Format, Rule>(c, runs, i);
+  for (; i + kStep <= count; i += kStep) one_group<Format, Rule>(c, runs, i);
   if (i < count) rest<Format, Rule>(c, runs, i, count - i);
 }
 

@@ -12,14 +12,16 @@ namespace {
 namespace squares {
 
 using formats::Doubles;
-constexpr int kColumns = 16;  // sums side by side
+constexpr int kColumns = 32;  // sums side by side
 constexpr int kWide = sizeof(Doubles) / sizeof(double);
 constexpr int kSums = kColumns / kWide;
 using Narrow = float __attribute__((vector_size(kWide * sizeof(float))));
 
 // Number v of so many doubles among those at `from`.
 inline Doubles doubles_at(const double* from, int v) {
-  return formats::Whole<double>::load(from + v * kWide);
+  Doubles x;
+  std::memcpy(&x, from + v * kWide, sizeof(x));
+  return x;
 }
 inline Doubles doubles_at(const float* from, int v) {
   Narrow x;
@@ -31,10 +33,13 @@ template <typename Format>
 inline void add_row(const typename Format::Element* from, Doubles* sums) {
   using Number = typename Format::Number;
   alignas(64) Number row[kColumns];
-  constexpr int kEach = sizeof(formats::Numbers<Number>) / sizeof(Number);
+  constexpr int kEach = Format::kVectors * sizeof(formats::Numbers<Number>) / sizeof(Number);
   for (int i = 0; i < kColumns; i += kEach) {
-    const formats::Numbers<Number> x = Format::load(from + i);
-    std::memcpy(row + i, &x, sizeof(x));
+    formats::Numbers<Number> x[Format::kVectors];
+    Format::load(from + i, x);
+    for (int j = 0; j < Format::kVectors; ++j) {  // in an order that no width changes
+      std::memcpy(row + (j * kColumns + i) / Format::kVectors, &x[j], sizeof(x[j]));
+    }
   }
   for (int v = 0; v < kSums; ++v) {
     const Doubles x = doubles_at(row, v);

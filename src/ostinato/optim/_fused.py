@@ -144,7 +144,7 @@ class Fused(torch.optim.Optimizer):
                 batch.update(self._operator, self._native_states, (*scaling, *numbers, *flags))
             else:
                 cache.table = cache.table or Table(self._operator, batch)
-                if problem := cache.table.run(batch.grads, scaling, numbers, flags):
+                if problem := cache.table.run(batch.grads, scaling, numbers, flags, self._state_given):
                     return problem
             if clear:
                 for grad in batch.copied:

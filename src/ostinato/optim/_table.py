@@ -34,14 +34,18 @@ class Table:
         scaling: tuple[torch.Tensor | None, ...],
         numbers: list[float],
         flags: list[bool],
+        states: bool,
     ) -> str:
-        """One step. Empty, or why nothing was done: a tensor does not lie in memory as it did."""
+        """One step. Empty, or why nothing was done: a tensor does not lie in memory as it did.
+
+        ``states`` says that states may have other memory than at the last step.
+        """
         if grads is self.kept:
-            problem: str = self._run(self._number, None, *scaling, numbers, flags, True)
+            problem: str = self._run(self._number, None, *scaling, numbers, flags, True, states)
         else:
             ends = grads[0], grads[-1]
             keep = bool(self._ends) and all(e() is g for e, g in zip(self._ends, ends, strict=True))
-            problem = self._run(self._number, grads, *scaling, numbers, flags, keep)
+            problem = self._run(self._number, grads, *scaling, numbers, flags, keep, states)
             self.kept = grads if keep else []
             self._ends = tuple(map(weakref.ref, ends))
         if problem:
