@@ -7,6 +7,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 import ostinato as ost
+from ostinato.linalg import _ops
 
 from .zoo import random, with_spectrum
 
@@ -100,3 +101,42 @@ def test_second_derivatives_stay_finite_at_equal_eigenvalues():
     (first,) = torch.autograd.grad(values.pow(3).sum(), A, create_graph=True)
     (second,) = torch.autograd.grad(first.square().sum(), A)
     assert second.isfinite().all()
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_tolerance_with_and_without_a_kernel(kernel, monkeypatch):
+    """On a device that has no kernel, torch's own solver stands under the same gradients."""
+    monkeypatch.setattr(_ops, "has_kernel", lambda A: kernel)
+    A = with_spectrum([1.0, 1.0, 4.0], torch.float64)
+    projected = A.clone().requires_grad_()
+    vectors = ost.linalg.eigh(projected, gap_tolerance=1e-8).eigenvectors[:, :2]
+    (vectors @ vectors.mT * torch.arange(3.0)).sum().backward()
+    assert projected.grad.isfinite().all()
+    step = random(3, torch.float64, seed=9) * 1e-6
+    slope = [torch.linalg.eigh(A + sign * step)[1][:, :2] for sign in (1, -1)]
+    moved = [(v @ v.mT * torch.arange(3.0)).sum() for v in slope]
+    torch.testing.assert_close(
+        (projected.grad * step).sum(), (moved[0] - moved[1]) / 2, rtol=1e-4, atol=1e-12
+    )
+    batch = torch.stack([random(3, torch.float64, seed) for seed in range(3)])
+    mapped = torch.vmap(torch.func.grad(lambda a: ost.linalg.eigh(a, gap_tolerance=1e-8)[0][-1]))(batch)
+    top = ost.linalg.eigh(batch).eigenvectors[..., -1:]
+    torch.testing.assert_close(mapped, top @ top.mT)
+
+
+def test_tolerance_compiles_and_exports():
+    class Projector(torch.nn.Module):
+        def forward(self, A):
+            vectors = ost.linalg.eigh(A, gap_tolerance=1e-8).eigenvectors[:, :2]
+            return vectors @ vectors.mT
+
+    model, A = Projector(), with_spectrum([1.0, 1.0, 4.0], torch.float64)
+    expected = model(A)
+    torch.testing.assert_close(torch.export.export(model, (A,)).module()(A), expected)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    eager, leaf = A.clone().requires_grad_(), A.clone().requires_grad_()
+    (model(eager) * torch.arange(3.0)).sum().backward()
+    (compiled(leaf) * torch.arange(3.0)).sum().backward()
+    torch.testing.assert_close(leaf.grad, eager.grad)
+    assert leaf.grad.isfinite().all()
+    assert model(A.to("meta")).shape == (3, 3)

@@ -160,7 +160,7 @@ def _solve(A: Tensor, upper: bool, tolerance: float | None) -> tuple[Tensor, Ten
     if A.dtype in LOW:
         values, vectors = _solve(A.float(), upper, tolerance)
         return values.to(A.dtype), vectors.to(A.dtype)
-    if A.device.type not in ("cpu", "meta"):
+    if tolerance is None and not _ops.has_kernel(A):
         values, vectors = _stock(A, "U" if upper else "L")
         return values, vectors
     if torch.compiler.is_compiling():
@@ -180,7 +180,7 @@ def _solve_values(A: Tensor, upper: bool) -> Tensor:
         check_matrices(A)
         return on_shards(lambda part: (_solve_values(part, upper),), A)[0]
     needs_vectors = A.requires_grad or forward_ad._current_level >= 0
-    if A.dtype in NATIVE and A.device.type in ("cpu", "meta") and not needs_vectors:
+    if A.dtype in NATIVE and _ops.has_kernel(A) and not needs_vectors:
         check_matrices(A)
         return _ops.eigvalsh(A, upper)  # type: ignore[no-any-return]
     return _solve(A, upper, None)[0]

@@ -14,6 +14,10 @@ eigvalsh: Any = ops().eigvalsh.default
 eigh_ex: Any = ops().eigh_ex.default
 
 
+def has_kernel(A: Tensor) -> bool:
+    return A.device.type in ("cpu", "meta")
+
+
 def _values(A: Tensor) -> Tensor:
     return A.new_empty(A.shape[:-1], dtype=A.dtype.to_real())
 
