@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .. import _native
+from ._spread import is_spread, part
 
 _REAL = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
 _COUNTS = {torch.float32, torch.float64}
@@ -71,23 +72,32 @@ class Batch:
         self.reals: list[torch.Tensor] = []  # the parameters, complex ones as pairs of numbers
         self.grads: list[torch.Tensor] = []
         self.copied: list[torch.Tensor] = []  # gradients of which `grads` has copies
+        self.spread: dict[int, torch.Tensor] = {}  # gradients of which `grads` has the part here
         self.states: list[list[torch.Tensor]] = [[] for _ in names]
         self.steps: list[torch.Tensor] = []
 
     def add(self, param: torch.Tensor, grad: torch.Tensor, state: dict[str, Any]) -> bool:
-        """Whether this parameter must be added anew at every step, for the gradient was copied."""
-        lying = like(param, grad)
-        if lying is not grad:
+        """Whether this parameter must be added anew at every step, for it or its gradient is not as given."""
+        here = part(param)
+        lying = like(here, part(grad))
+        if lying is not part(grad):
             self.copied.append(grad)
+        if is_spread(grad):
+            self.spread[len(self.params)] = grad
         self.params.append(param)
-        self.reals.append(_real(param))
+        self.reals.append(_real(here))
         self.grads.append(_real(lying))
         for name, tensors in zip(self.names, self.states, strict=True):
-            state[name] = like(param, state[name])
-            tensors.append(_real(state[name]))
+            if here is param:
+                state[name] = like(param, state[name])
+            tensors.append(_real(part(state[name])))
         if "step" in state:
             self.steps.append(_counter(state))
         return lying is not grad or param.is_complex()
+
+    def undivided(self) -> list[torch.Tensor]:
+        """The gradients that lie here as a whole."""
+        return [grad for i, grad in enumerate(self.grads) if i not in self.spread]
 
     def update(self, operator: str, states: int, options: tuple[Any, ...]) -> None:
         """One call of the operator, which has lists for so many states: what a graph records."""

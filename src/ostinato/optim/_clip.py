@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 
 from .. import _native
+from ._spread import is_spread, norm_of_all_parts
 
 # torch.nn.utils.clip_grad_norm_ adds as much to the norm.
 _EPSILON = 1e-6
@@ -20,7 +21,9 @@ def total_norm(
     ``ours`` are gradients that kernels take; they are read once. ``scale`` is what
     all of them were multiplied by.
     """
-    norms = [_norm(grad) for grad in others]
+    given = list(others)
+    spread = norm_of_all_parts([grad for grad in given if is_spread(grad)])
+    norms = [*map(_norm, spread), *(_norm(grad) for grad in given if not is_spread(grad))]
     if ours:
         norms.append(_native.ops().gradient_norm(ours))
     if not norms:
@@ -32,9 +35,8 @@ def total_norm(
 def _norm(grad: torch.Tensor) -> torch.Tensor:
     values = grad.coalesce().values() if grad.is_sparse else grad
     wide = torch.complex128 if values.is_complex() else torch.float64
-    norm = torch.linalg.vector_norm(values.detach(), dtype=wide)
-    whole: torch.Tensor = norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # of a DTensor
-    return whole.to("cpu", torch.float64)
+    norm: torch.Tensor = torch.linalg.vector_norm(values.detach(), dtype=wide)
+    return norm.to("cpu", torch.float64)
 
 
 def clip_factor(norm: torch.Tensor, max_norm: float | torch.Tensor) -> torch.Tensor:

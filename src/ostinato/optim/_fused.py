@@ -13,6 +13,7 @@ from .._errors import fail
 from ._batch import Batch, takes
 from ._cache import Cache
 from ._clip import clip_factor, total_norm
+from ._spread import part, parted_alike
 from ._table import Table
 
 # Of a learning rate that kernels read where it lies.
@@ -121,8 +122,10 @@ class Fused(torch.optim.Optimizer):
             if known[index] and not caches[index].lies():  # a gradient has gaps, and needs a copy
                 caches[index], known[index] = self._sorted(group), False
         sorts = [caches[index] for index in range(len(known))]
-        ours = [grad for cache in sorts for batch in cache.batches for grad in batch.grads]
-        return self._measure(ours, [p.grad for cache in sorts for p in cache.left])
+        batches = [batch for cache in sorts for batch in cache.batches]
+        ours = [grad for batch in batches for grad in batch.undivided()]
+        others = [grad for batch in batches for grad in batch.spread.values()]
+        return self._measure(ours, [*others, *(p.grad for cache in sorts for p in cache.left)])
 
     @torch.no_grad()
     def _measure(self, ours: list[torch.Tensor], others: list[Any]) -> torch.Tensor:
@@ -171,7 +174,7 @@ class Fused(torch.optim.Optimizer):
             grad = param.grad
             if grad is None:
                 continue
-            if not native or not takes(param, grad) or id(param) in seen:
+            if not native or id(param) in seen or not self._takes(param, grad):
                 cache.left.append(param)
                 continue
             seen.add(id(param))
@@ -183,6 +186,10 @@ class Fused(torch.optim.Optimizer):
             cache.states.append(state)
         cache.seal(batches.values())
         return cache
+
+    @staticmethod
+    def _takes(param: torch.Tensor, grad: torch.Tensor) -> bool:
+        return parted_alike(param, grad) and takes(part(param), part(grad))
 
     _keeps_state: ClassVar[bool] = True
     _first_differs: ClassVar[bool] = False
