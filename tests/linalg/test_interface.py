@@ -158,4 +158,5 @@ def test_torch_s_own_samples(name, dtype):
             mine, theirs = mine.eigenvalues, theirs.eigenvalues
         torch.testing.assert_close(mine, theirs)
         count += 1
+    print(f"{name} {dtype}: {count} samples")
     assert count >= 4
