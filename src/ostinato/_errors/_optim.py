@@ -10,4 +10,9 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "The step of {optimizer} cannot use its tensors: {reason}.",
         "make the state anew, or load it, after parameters have changed their shape or dtype",
     ),
+    "no_master": (
+        OstinatoError,
+        "{optimizer} with master_weights has a parameter that no kernel takes.",
+        "make the parameter contiguous and no DTensor, or give its group master_weights=False",
+    ),
 }

@@ -72,9 +72,21 @@ class Batch:
         self.reals: list[torch.Tensor] = []  # the parameters, complex ones as pairs of numbers
         self.grads: list[torch.Tensor] = []
         self.copied: list[torch.Tensor] = []  # gradients of which `grads` has copies
+        self.masters: list[tuple[torch.Tensor, torch.Tensor]] = []  # parameters, and what stands for them
         self.spread: dict[int, torch.Tensor] = {}  # gradients of which `grads` has the part here
         self.states: list[list[torch.Tensor]] = [[] for _ in names]
         self.steps: list[torch.Tensor] = []
+
+    def add_master(
+        self, param: torch.Tensor, master: torch.Tensor, grad: torch.Tensor, state: dict[str, Any]
+    ) -> bool:
+        """Adds float32 weights in the place of their parameter, whose gradient is widened."""
+        for name in self.names:
+            state[name] = state[name].float()
+        self.add(master, grad.float(), state)
+        self.copied.append(grad)
+        self.masters.append((param, master))
+        return True
 
     def add(self, param: torch.Tensor, grad: torch.Tensor, state: dict[str, Any]) -> bool:
         """Whether this parameter must be added anew at every step, for it or its gradient is not as given."""

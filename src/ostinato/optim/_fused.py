@@ -13,6 +13,7 @@ from .._errors import fail
 from ._batch import Batch, takes
 from ._cache import Cache
 from ._clip import clip_factor, total_norm
+from ._master import SHORT, Masters, restore
 from ._spread import part, parted_alike
 from ._table import Table
 
@@ -20,7 +21,7 @@ from ._table import Table
 _RATES = (torch.float32, torch.float64)
 
 # How an optimizer works, not what it computes: a loaded state must not change them.
-_OWN = ("foreach", "fused", "capturable", "differentiable")
+_OWN = ("foreach", "fused", "capturable", "differentiable", "master_weights")
 
 
 class Fused(torch.optim.Optimizer):
@@ -28,6 +29,13 @@ class Fused(torch.optim.Optimizer):
 
     _stock: ClassVar[type[torch.optim.Optimizer]]
     _step_supports_amp_scaling = True
+
+    def __init__(self, *args: Any, master_weights: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if master_weights:  # else an optimizer has no entry that torch's has not
+            self.defaults["master_weights"] = True
+            for group in self.param_groups:
+                group.setdefault("master_weights", True)
 
     # ---- what an optimizer says of itself --------------------------------------
     def _new_state(self, group: dict[str, Any], param: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -149,6 +157,9 @@ class Fused(torch.optim.Optimizer):
                 cache.table = cache.table or Table(self._operator, batch)
                 if problem := cache.table.run(batch.grads, scaling, numbers, flags, self._state_given):
                     return problem
+            if batch.masters:
+                params, masters = map(list, zip(*batch.masters, strict=True))
+                self._masters.write(params, masters)
             if clear:
                 for grad in batch.copied:
                     grad.zero_()
@@ -174,15 +185,22 @@ class Fused(torch.optim.Optimizer):
             grad = param.grad
             if grad is None:
                 continue
-            if not native or id(param) in seen or not self._takes(param, grad):
+            short = group.get("master_weights", False) and param.dtype in SHORT
+            divided = short and part(param) is not param
+            if not native or divided or id(param) in seen or not self._takes(param, grad):
+                if short:
+                    raise fail("optim.no_master", optimizer=type(self).__name__)
                 cache.left.append(param)
                 continue
             seen.add(id(param))
-            state = self._states[param] if names or self._keeps_state else {}
+            state = self._states[param] if names or self._keeps_state or short else {}
             made = self._new_state(group, param)
             state.update(made)
             batch = batches.setdefault(bool(made) and self._first_differs, Batch(names, bool(made)))
-            cache.once = batch.add(param, grad, state) or cache.once
+            if short:
+                cache.once = batch.add_master(param, self._masters.of(param, state), grad, state)
+            else:
+                cache.once = batch.add(param, grad, state) or cache.once
             cache.states.append(state)
         cache.seal(batches.values())
         return cache
@@ -233,6 +251,10 @@ class Fused(torch.optim.Optimizer):
 
     # ---- the state ----------------------------------------------------------------
     @property
+    def _masters(self) -> Any:
+        return self.__dict__.setdefault("_written", Masters())
+
+    @property
     def state(self) -> Any:  # type: ignore[override]
         """The state by parameter. Once it was asked for, each step looks whether entries were replaced."""
         self.__dict__["_state_given"] = True
@@ -255,6 +277,8 @@ class Fused(torch.optim.Optimizer):
         """As torch's, but the flags that say how to compute stay, and no step count is rounded."""
         plain = [{**g, "fused": False, "capturable": False} for g in state_dict["param_groups"]]
         super().load_state_dict({**state_dict, "param_groups": plain})
+        if any(group.get("master_weights") for group in self.param_groups):
+            restore(state_dict, [p for g in self.param_groups for p in g["params"]], self._states)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         before = self.__dict__.get("param_groups", [])
@@ -266,6 +290,7 @@ class Fused(torch.optim.Optimizer):
         for entry in self._states.values():
             _widen_step(entry)
         self.__dict__.pop("_caches", None)
+        self.__dict__.pop("_written", None)
 
 
 def _widen_step(state: dict[str, Any]) -> None:
