@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <complex>
 #include <limits>
 
@@ -27,11 +26,16 @@ Handle view(void* data, std::initializer_list<int64_t> sizes, std::initializer_l
   return Handle(handle);
 }
 
-bool finite(float x) { return std::isfinite(x); }
-bool finite(double x) { return std::isfinite(x); }
+// Whether all numbers are finite: only their products with 0 are zero. Eight sums do not wait for each other.
 template <typename R>
-bool finite(std::complex<R> x) {
-  return std::isfinite(x.real()) && std::isfinite(x.imag());
+bool all_finite(const R* x, int64_t count) {
+  R zero[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int l = 0; l < 8; ++l) zero[l] += x[i + l] * R(0);
+  }
+  for (; i < count; ++i) zero[0] += x[i] * R(0);
+  return std::all_of(zero, zero + 8, [](R z) { return z == 0; });
 }
 
 // For as long as it lives, MKL, if this torch has it, takes the calling thread for its only one. In a
@@ -80,10 +84,11 @@ class Batch {
 
  private:
   bool triangle_is_finite(const T* a) const {
+    constexpr int64_t kParts = sizeof(T) / sizeof(R);
     bool all = true;
     for (int64_t i = 0; i < n_; ++i) {
       const int64_t begin = args_.upper ? i : 0, end = args_.upper ? n_ : i + 1;
-      for (int64_t j = begin; j < end; ++j) all &= finite(a[i * n_ + j]);
+      all &= all_finite(reinterpret_cast<const R*>(a + i * n_ + begin), (end - begin) * kParts);
     }
     return all;
   }
