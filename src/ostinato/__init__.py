@@ -15,6 +15,7 @@ _LAZY = {
     "accelerator": "ostinato.accelerator",
     "export": "ostinato.export",
     "linalg": "ostinato.linalg",
+    "mx": "ostinato.mx",
     "optim": "ostinato.optim",
     "torchscript": "ostinato.torchscript",
     "deploy": "ostinato.deployment",

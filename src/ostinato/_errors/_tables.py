@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _accelerator, _cli, _deployment, _export, _linalg, _native, _optim, _torchscript
+from . import _accelerator, _cli, _deployment, _export, _linalg, _mx, _native, _optim, _torchscript
 from ._base import OstinatoError
 
 _TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
@@ -13,6 +13,7 @@ _TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
     "deployment": _deployment.MESSAGES,
     "export": _export.MESSAGES,
     "linalg": _linalg.MESSAGES,
+    "mx": _mx.MESSAGES,
     "native": _native.MESSAGES,
     "optim": _optim.MESSAGES,
     "torchscript": _torchscript.MESSAGES,

@@ -1,0 +1,13 @@
+"""``ostinato.mx``: tensors in the formats of the OCP Microscaling specification 1.0."""
+
+from ._formats import (
+    MXFormat as MXFormat,
+    mxfp4 as mxfp4,
+    mxfp6_e2m3 as mxfp6_e2m3,
+    mxfp6_e3m2 as mxfp6_e3m2,
+    mxfp8_e4m3 as mxfp8_e4m3,
+    mxfp8_e5m2 as mxfp8_e5m2,
+    mxint8 as mxint8,
+)
+from ._quantize import quantize as quantize
+from ._tensor import MXTensor as MXTensor
