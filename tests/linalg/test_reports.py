@@ -84,6 +84,27 @@ def test_the_message_is_the_same_for_a_batch_and_for_one():
     assert "triangle" in said[0]
 
 
+@pytest.mark.parametrize("n", [64, 192, 320])
+@pytest.mark.parametrize("rank", [1, 7])
+def test_preconditioners_of_low_rank(n, rank):
+    """105359: a float32 sum of a few outer products of gradients, most eigenvalues zero but for rounding."""
+    generator = torch.Generator().manual_seed(rank)
+    gradients = torch.randn(n, rank, generator=generator) * torch.logspace(-6, 2, rank)
+    A = gradients @ gradients.mT
+    for given in (A, A.expand(24, n, n)):
+        check(given, *ost.linalg.eigh(given))
+        check_values(given, ost.linalg.eigvalsh(given))
+
+
+@pytest.mark.parametrize("n", [3, 16, 33, 100])
+def test_a_batch_and_a_loop(n):
+    """138530: their last digits may differ, and no more than these."""
+    A = torch.stack([random(n, torch.float32, seed) for seed in range(40)])
+    one_by_one = torch.stack([ost.linalg.eigvalsh(a) for a in A])
+    bound = 10 * n * torch.finfo(torch.float32).eps * torch.linalg.matrix_norm(A, 2)[:, None]
+    assert ((ost.linalg.eigvalsh(A) - one_by_one).abs() <= bound).all()
+
+
 @pytest.mark.parametrize("spectrum", [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
 def test_gradients_of_equal_eigenvalues(spectrum):
     """47599, 76531, 23133: NaN where eigenvalues are equal. The log-determinant has the inverse for one."""
