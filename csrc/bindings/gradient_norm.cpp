@@ -2,12 +2,13 @@
 #include "graph/gradient_norm.h"
 
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
+
+#include "bindings/handles.h"
 
 namespace {
 
+using ostinato::Tensors;
 using torch::stable::Tensor;
-using Tensors = std::vector<Tensor>;
 
 Tensor new_number(int32_t device) {
   AtenTensorHandle handle = nullptr;
@@ -17,11 +18,8 @@ Tensor new_number(int32_t device) {
 }
 
 Tensor gradient_norm(Tensors grads) {
-  std::vector<AtenTensorHandle> handles;
-  handles.reserve(grads.size());
-  for (const Tensor& grad : grads) handles.push_back(grad.get());
   double norm = 0.0;
-  const std::string problem = ostinato::gradient_norm(handles, &norm);
+  const std::string problem = ostinato::gradient_norm(ostinato::handles_of(grads), &norm);
   STD_TORCH_CHECK(problem.empty(), "ostinato::gradient_norm: ", problem);
   Tensor result = new_number(aoti_torch_device_type_cpu());
   *static_cast<double*>(result.mutable_data_ptr()) = norm;

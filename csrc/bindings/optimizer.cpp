@@ -2,35 +2,28 @@
 #include "graph/optimizer.h"
 
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
 
-#include <optional>
+#include "bindings/handles.h"
 
 namespace {
 
+using ostinato::handle_of;
+using ostinato::Maybe;
+using ostinato::Tensors;
 using ostinato::UpdateForm;
 using ostinato::UpdateOptions;
 using ostinato::UpdateTensors;
-using torch::stable::Tensor;
-using Tensors = std::vector<Tensor>;
-using Maybe = std::optional<Tensor>;
 
 void run(const UpdateForm& form, std::initializer_list<const Tensors*> lists, const Maybe& lr_tensor,
          const Maybe& grad_scale, const Maybe& found_inf, const Maybe& factor, std::vector<double> numbers,
          std::vector<bool> flags) {
   UpdateTensors call;
-  for (const Tensors* tensors : lists) {
-    std::vector<AtenTensorHandle> list;
-    list.reserve(tensors->size());
-    for (const Tensor& tensor : *tensors) list.push_back(tensor.get());
-    call.lists.push_back(std::move(list));
-  }
-  const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
+  for (const Tensors* tensors : lists) call.lists.push_back(ostinato::handles_of(*tensors));
   ostinato::Updater updater(form);
   std::string problem = updater.bind(std::move(call));
   if (problem.empty())
-    problem = updater.bind(UpdateOptions{handle(lr_tensor), handle(grad_scale), handle(found_inf),
-                                         handle(factor), std::move(numbers), std::move(flags)});
+    problem = updater.bind(UpdateOptions{handle_of(lr_tensor), handle_of(grad_scale), handle_of(found_inf),
+                                         handle_of(factor), std::move(numbers), std::move(flags)});
   STD_TORCH_CHECK(problem.empty(), form.name, ": ", problem);
   updater.run();
 }

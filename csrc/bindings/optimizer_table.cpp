@@ -1,31 +1,24 @@
 // Tables: the tensors of an optimizer, handed over once, so that a step passes what has changed. A table is
 // named by a number; Python holds no pointer.
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
+#include "bindings/handles.h"
 #include "graph/optimizer.h"
 #include "graph/value.h"
 
 namespace {
 
+using ostinato::handle_of;
+using ostinato::handles_of;
+using ostinato::Maybe;
+using ostinato::Tensors;
 using ostinato::UpdateForm;
 using ostinato::UpdateOptions;
 using ostinato::UpdateTensors;
-using torch::stable::Tensor;
-using Tensors = std::vector<Tensor>;
-using Maybe = std::optional<Tensor>;
-
-std::vector<AtenTensorHandle> handles_of(const Tensors& tensors, size_t first, size_t count) {
-  std::vector<AtenTensorHandle> handles;
-  handles.reserve(count);
-  for (size_t i = first; i < first + count; ++i) handles.push_back(tensors[i].get());
-  return handles;
-}
 
 class Table {
  public:
@@ -48,7 +41,7 @@ class Table {
     const size_t lists = count_ == 0 ? 0 : tensors_.size() / count_;
     const size_t states = lists - 1 - (form_.steps ? 1 : 0);
     all.lists.push_back(handles_of(tensors_, 0, count_));
-    all.lists.push_back(handles_of(grads_, 0, grads_.size()));
+    all.lists.push_back(handles_of(grads_));
     for (size_t s = 0; s < static_cast<size_t>(form_.states); ++s)
       all.lists.push_back(s < states ? handles_of(tensors_, (1 + s) * count_, count_)
                                      : std::vector<AtenTensorHandle>());
@@ -108,9 +101,8 @@ int64_t optimizer_new(std::string name, Tensors tensors, int64_t count) {
 std::string optimizer_run(int64_t number, std::optional<Tensors> grads, Maybe lr_tensor, Maybe grad_scale,
                           Maybe found_inf, Maybe factor, std::vector<double> numbers, std::vector<bool> flags,
                           bool keep, bool states) {
-  const auto handle = [](const Maybe& tensor) { return tensor ? tensor->get() : nullptr; };
-  UpdateOptions options{handle(lr_tensor), handle(grad_scale), handle(found_inf),
-                        handle(factor),    std::move(numbers), std::move(flags)};
+  UpdateOptions options{handle_of(lr_tensor), handle_of(grad_scale), handle_of(found_inf),
+                        handle_of(factor),    std::move(numbers),    std::move(flags)};
   return tables().get(number)->run(std::move(grads), std::move(options), keep, states);
 }
 

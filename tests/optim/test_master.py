@@ -26,6 +26,16 @@ def _equal(params: list[torch.nn.Parameter], others: list[torch.nn.Parameter]) -
     return all(torch.equal(p, q) for p, q in zip(params, others, strict=True))
 
 
+def _extra(name: str) -> dict[str, float]:
+    return {"momentum": 0.9} if name == "SGD" else {}
+
+
+def _with_masters(name: str) -> tuple[torch.optim.Optimizer, list[torch.nn.Parameter]]:
+    """An optimizer and its bfloat16 parameters, the same at every call."""
+    params = parameters(torch.bfloat16, SHAPES)
+    return ours(name, params, master_weights=True, **_extra(name)), params
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", CLASSES)
 def test_small_steps_add_up(name: str, dtype: torch.dtype) -> None:
@@ -56,7 +66,7 @@ def test_small_steps_add_up(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_all_of_the_optimizer_is_float32(name: str, dtype: torch.dtype) -> None:
     """Also with clipping, momentum and several groups; no state is rounded to the short format."""
-    extra = {"momentum": 0.9} if name == "SGD" else {}
+    extra = _extra(name)
     params = parameters(dtype, SHAPES)
     wide = twins(params)
     mine = ours(name, params[:1], master_weights=True, **extra)
@@ -78,12 +88,9 @@ def test_all_of_the_optimizer_is_float32(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_state_survives(name: str) -> None:
-    extra = {"momentum": 0.9} if name == "SGD" else {}
-    params = parameters(torch.bfloat16, SHAPES)
-    others = twins(params, torch.bfloat16)
-    mine, theirs = (ours(name, ps, master_weights=True, **extra) for ps in (params, others))
+    (mine, params), (theirs, others) = _with_masters(name), _with_masters(name)
     train((mine, params), (theirs, others), steps=3)
-    again = ours(name, others, master_weights=True, **extra)
+    again = ours(name, others, master_weights=True, **_extra(name))
     again.load_state_dict(copy.deepcopy(mine.state_dict()))
     copied = copy.deepcopy(mine)
     ps = copied.param_groups[0]["params"]
@@ -140,10 +147,7 @@ def test_what_has_no_master_is_refused() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_in_a_graph(name: str) -> None:
-    extra = {"momentum": 0.9} if name == "SGD" else {}
-    params = parameters(torch.bfloat16, SHAPES)
-    others = twins(params, torch.bfloat16)
-    mine, eager = (ours(name, ps, master_weights=True, **extra) for ps in (params, others))
+    (mine, params), (eager, others) = _with_masters(name), _with_masters(name)
     train((mine, params), (eager, others), steps=1)
     graph = ost.accelerator.Graph()
     with graph:

@@ -88,23 +88,17 @@ struct Room {
   }
   // Lays the parts of a group out in scratch memory.
   static G at(void* scratch, int64_t n) {
-    using V = typename G::V;
     G g{};
     g.n_ = n;
     g.ld_ = stride(n);
-    V* next = static_cast<V*>(scratch);
-    const auto take = [&](int64_t count) {
-      V* here = next;
-      next += count;
-      return here;
-    };
-    g.a = take(n * G::kParts * g.ld_);
-    g.d = take(n);
-    g.e = take(n);
-    g.tau = take(G::kParts * n);
-    g.v = take(G::kParts * g.ld_);
-    g.p = take(G::kParts * g.ld_);
-    g.turns = take(2 * kSweeps * n);
+    Pieces<typename G::V> pieces(scratch);
+    g.a = pieces.take(n * G::kParts * g.ld_);
+    g.d = pieces.take(n);
+    g.e = pieces.take(n);
+    g.tau = pieces.take(G::kParts * n);
+    g.v = pieces.take(G::kParts * g.ld_);
+    g.p = pieces.take(G::kParts * g.ld_);
+    g.turns = pieces.take(2 * kSweeps * n);
     return g;
   }
 };

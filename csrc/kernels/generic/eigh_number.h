@@ -63,6 +63,19 @@ struct Number<T, true> {
   }
 };
 
+// Scratch memory, handed out vector by vector.
+template <typename V>
+struct Pieces {
+  V* next;
+
+  explicit Pieces(void* scratch) : next(static_cast<V*>(scratch)) {}
+  V* take(int64_t count) {
+    V* here = next;
+    next += count;
+    return here;
+  }
+};
+
 // What the lanes share: the matrix, the tridiagonal form, and room for the rest. n is a constant where N is
 // one.
 template <typename Scalar, bool Complex, int N>

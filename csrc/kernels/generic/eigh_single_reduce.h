@@ -48,19 +48,14 @@ struct Single {
     Single g{};
     g.n = n;
     g.width = width_of(n);
-    V* next = static_cast<V*>(scratch);
-    const auto take = [&](int64_t count) {
-      V* here = next;
-      next += count;
-      return here;
-    };
-    g.a = take(n * kParts * g.width);
-    g.z = take(n * kParts * g.width);
-    g.v = take(kParts * g.width);
-    g.p = take(kParts * g.width);
-    g.d = reinterpret_cast<T*>(take(g.width));
-    g.e = reinterpret_cast<T*>(take(g.width));
-    g.order = reinterpret_cast<int64_t*>(next);
+    Pieces<V> pieces(scratch);
+    g.a = pieces.take(n * kParts * g.width);
+    g.z = pieces.take(n * kParts * g.width);
+    g.v = pieces.take(kParts * g.width);
+    g.p = pieces.take(kParts * g.width);
+    g.d = reinterpret_cast<T*>(pieces.take(g.width));
+    g.e = reinterpret_cast<T*>(pieces.take(g.width));
+    g.order = reinterpret_cast<int64_t*>(pieces.next);
     return g;
   }
 };

@@ -7,12 +7,13 @@
 
 #include "kernels/generic/half.h"
 #include "kernels/generic/rounding.h"
+#include "kernels/generic/wide.h"
 
 namespace ostinato {
 namespace {
 namespace formats {
 
-using Doubles = double __attribute__((vector_size(kVectorFloats * sizeof(float))));
+using Doubles = DoubleVector;
 template <typename T>
 using Numbers = std::conditional_t<std::is_same_v<T, float>, Vector, Doubles>;
 

@@ -22,18 +22,6 @@ inline Pack<T> all(double x) {
   return static_cast<T>(x) - Pack<T>{};
 }
 
-inline Vector root_of(Vector x) { return square_root(x); }
-inline Doubles root_of(Doubles x) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_sqrt_pd(0xff, x);
-#elif defined(__AVX2__)
-  return _mm256_sqrt_pd(x);
-#else
-  for (int l = 0; l < kPack<double>; ++l) x[l] = __builtin_sqrt(x[l]);
-  return x;
-#endif
-}
-
 template <typename T>
 struct Numbers {
   // What the loop asks of every vector, as bytes: cheaper than to compare the numbers there.
@@ -90,7 +78,7 @@ struct Adam {
       state[2] = second;
     }
     p = p * c.shrink;
-    p -= state[0] / (root_of(second) * c.root + c.epsilon) * c.rate;
+    p -= state[0] / (root(second) * c.root + c.epsilon) * c.rate;
   }
 };
 
@@ -100,7 +88,7 @@ struct Adagrad {
 
   static void apply(const Numbers<T>& c, Pack<T>& p, Pack<T> g, Pack<T>* state) {
     state[0] += g * g;
-    p -= g / (root_of(state[0]) + c.epsilon) * c.rate;
+    p -= g / (root(state[0]) + c.epsilon) * c.rate;
   }
 };
 

@@ -22,7 +22,7 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     ),
     "block_size": (
         UsageError,
-        "block_size={value!r} is not one of 16, 32, 64, 128.",
+        "block_size={value!r} is not one of {known}.",
         "32 is what the specification says",
     ),
     "scale_mode": (

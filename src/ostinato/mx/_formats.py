@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import torch
 
@@ -36,7 +37,7 @@ class MXFormat:
     @property
     def largest_exponent(self) -> int:
         """Of the largest power of two that an element can be."""
-        return torch.frexp(torch.tensor(self.largest)).exponent.item() - 1  # type: ignore[return-value]
+        return math.frexp(self.largest)[1] - 1
 
     @property
     def largest_code(self) -> int:

@@ -69,7 +69,7 @@ def _check(x: torch.Tensor, format: object, block_size: object, scale_mode: obje
     if x.dim() == 0:
         raise fail("mx.scalar")
     if block_size not in BLOCK_SIZES:
-        raise fail("mx.block_size", value=block_size)
+        raise fail("mx.block_size", value=block_size, known=", ".join(map(str, BLOCK_SIZES)))
     if scale_mode not in MODES:
         raise fail("mx.scale_mode", value=scale_mode, known=", ".join(MODES))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ._formats import MXFormat
@@ -25,7 +27,7 @@ def exponents(amax: torch.Tensor, format: MXFormat, mode: str) -> torch.Tensor:
     elif mode == "ceil":
         e = e + (mantissa > 0.5)
     elif mode == "rceil":
-        e = e + (mantissa > format.largest * 2.0 ** -(format.largest_exponent + 1))
+        e = e + (mantissa > math.frexp(format.largest)[0])
     return torch.where(amax == 0, -BIAS, e.clamp(-BIAS, BIAS))
 
 

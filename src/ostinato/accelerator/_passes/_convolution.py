@@ -12,7 +12,7 @@ import torch
 from ... import _native
 from .._program import FusedNode, Node, Program, Value, leaves
 from ._batch_norm import BatchNorm, batch_norm
-from ._context import Context, Edit, Uses
+from ._context import Context, Edit, Uses, making
 
 _aten = torch.ops.aten
 
@@ -228,15 +228,9 @@ def _fused(convolution: _Convolution) -> FusedNode:
         (n.mean, n.variance, n.gamma, n.beta, n.epsilon) if n is not None else (None, None, None, None, 0.0)
     )
     activation = c.activation or (1.0, -math.inf, math.inf)
-    return FusedNode(
-        kernel="ostinato::convolution",
-        args=(c.out, c.input, c.weight, c.bias, *geometry, *norm, *activation),
-        outputs=(c.out,),
-        fresh=frozenset((c.out.storage,)),
-        written=frozenset(),
-        weights=(c.weight,),
-        sources=tuple(c.nodes[i] for i in sorted(c.nodes)),
-    )
+    args = (c.out, c.input, c.weight, c.bias, *geometry, *norm, *activation)
+    sources = tuple(c.nodes[i] for i in sorted(c.nodes))
+    return making("ostinato::convolution", args, c.out, sources, weights=(c.weight,))
 
 
 __all__ = ["apply"]
