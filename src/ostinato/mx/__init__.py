@@ -1,5 +1,6 @@
 """``ostinato.mx``: tensors in the formats of the OCP Microscaling specification 1.0."""
 
+from ._fake import fake_quantize as fake_quantize
 from ._formats import (
     MXFormat as MXFormat,
     mxfp4 as mxfp4,
@@ -9,5 +10,7 @@ from ._formats import (
     mxfp8_e5m2 as mxfp8_e5m2,
     mxint8 as mxint8,
 )
+from ._modules import quantize_ as quantize_
 from ._quantize import quantize as quantize
+from ._report import LeftWeight as LeftWeight, QuantizedWeight as QuantizedWeight, Report as Report
 from ._tensor import MXTensor as MXTensor

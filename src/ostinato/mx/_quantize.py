@@ -43,10 +43,10 @@ def quantize(
     Raises:
         UsageError: another dtype, no dimension, an unknown format, block size or mode.
     """
-    _check(x, format, block_size, scale_mode)
+    check(x, format, block_size, scale_mode)
     x = x.detach()
     wide = x if x.dtype is torch.float64 else x.float()
-    blocks = _blocks(wide, block_size)
+    blocks = in_blocks(wide, block_size)
     bad = ~blocks.isfinite().all(-1)
     blocks = blocks.masked_fill(bad.unsqueeze(-1), 0.0)
     exponent = exponents(blocks.abs().amax(-1), format, scale_mode)
@@ -55,13 +55,13 @@ def quantize(
     return MXTensor(pack(codes, format), scale, format, x.shape, block_size, x.dtype)
 
 
-def _blocks(x: torch.Tensor, block_size: int) -> torch.Tensor:
+def in_blocks(x: torch.Tensor, block_size: int) -> torch.Tensor:
     """``[..., blocks, block_size]``."""
     x = torch.nn.functional.pad(x, (0, -x.shape[-1] % block_size))
     return x.reshape(*x.shape[:-1], x.shape[-1] // block_size, block_size)
 
 
-def _check(x: torch.Tensor, format: object, block_size: object, scale_mode: object) -> None:
+def check(x: torch.Tensor, format: object, block_size: object, scale_mode: object) -> None:
     if not isinstance(format, MXFormat):
         raise fail("mx.format", value=format, known=", ".join(f"ost.mx.{name}" for name in FORMATS))
     if x.dtype not in _DTYPES:
@@ -74,4 +74,4 @@ def _check(x: torch.Tensor, format: object, block_size: object, scale_mode: obje
         raise fail("mx.scale_mode", value=scale_mode, known=", ".join(MODES))
 
 
-__all__ = ["quantize"]
+__all__ = ["check", "in_blocks", "quantize"]
