@@ -33,8 +33,12 @@ class Plans {
     return found->second;
   }
   void drop(int64_t number) {
+    std::shared_ptr<Plan> gone;  // after the lock: tensors that go may run Python, which may come back here
     const std::lock_guard<std::mutex> lock(mutex_);
-    plans_.erase(number);
+    const auto found = plans_.find(number);
+    if (found == plans_.end()) return;
+    gone = std::move(found->second);
+    plans_.erase(found);
   }
 
  private:
@@ -118,8 +122,6 @@ void plan_refresh(int64_t number) { plans().get(number)->refresh(); }
 
 int64_t packed_bytes() { return ostinato::packed_bytes() + ostinato::filter_bytes(); }
 
-void plan_free(int64_t number) { plans().drop(number); }
-
 }  // namespace
 
 // The hot calls, for ctypes: an operator's own call costs five times as much. Both return what Plan::run
@@ -149,6 +151,11 @@ extern "C" __attribute__((visibility("default"))) int64_t ostinato_plan_replay(i
   return guarded(number, [](Plan& plan) { return plan.run(0, plan.size(), 0); });
 }
 
+// No operator either: the collector calls it at any moment, also while somebody's program is being traced.
+extern "C" __attribute__((visibility("default"))) void ostinato_plan_free(int64_t number) noexcept {
+  plans().drop(number);
+}
+
 STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("plan_new() -> int");
   m.def("plan_values(int plan, Tensor[] values) -> ()");
@@ -161,7 +168,6 @@ STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("plan_watch(int plan, int[] outside) -> ()");
   m.def("plan_profile(int plan, int rounds) -> float[]");
   m.def("plan_refresh(int plan) -> ()");
-  m.def("plan_free(int plan) -> ()");
   m.def("packed_bytes() -> int");
 }
 
@@ -175,6 +181,5 @@ STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("plan_watch", TORCH_BOX(&plan_watch));
   m.impl("plan_profile", TORCH_BOX(&plan_profile));
   m.impl("plan_refresh", TORCH_BOX(&plan_refresh));
-  m.impl("plan_free", TORCH_BOX(&plan_free));
   m.impl("packed_bytes", TORCH_BOX(&packed_bytes));
 }

@@ -70,8 +70,12 @@ class Tables {
     return found->second;
   }
   void drop(int64_t number) {
+    std::shared_ptr<Table> gone;  // after the lock: tensors that go may run Python, which may come back here
     const std::lock_guard<std::mutex> lock(mutex_);
-    tables_.erase(number);
+    const auto found = tables_.find(number);
+    if (found == tables_.end()) return;
+    gone = std::move(found->second);
+    tables_.erase(found);
   }
 
  private:
@@ -106,20 +110,22 @@ std::string optimizer_run(int64_t number, std::optional<Tensors> grads, Maybe lr
   return tables().get(number)->run(std::move(grads), std::move(options), keep, states);
 }
 
-void optimizer_free(int64_t number) { tables().drop(number); }
-
 }  // namespace
+
+// A C function for ctypes: the collector calls it at any moment, also while somebody's program is being
+// traced.
+extern "C" __attribute__((visibility("default"))) void ostinato_optimizer_free(int64_t number) noexcept {
+  tables().drop(number);
+}
 
 STABLE_TORCH_LIBRARY_FRAGMENT(ostinato, m) {
   m.def("optimizer_new(str name, Tensor[] tensors, int count) -> int");
   m.def(
       "optimizer_run(int optimizer, Tensor[]? grads, Tensor? lr_tensor, Tensor? grad_scale, Tensor? "
       "found_inf, Tensor? factor, float[] numbers, bool[] flags, bool keep, bool states) -> str");
-  m.def("optimizer_free(int optimizer) -> ()");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(ostinato, CompositeExplicitAutograd, m) {
   m.impl("optimizer_new", TORCH_BOX(&optimizer_new));
   m.impl("optimizer_run", TORCH_BOX(&optimizer_run));
-  m.impl("optimizer_free", TORCH_BOX(&optimizer_free));
 }

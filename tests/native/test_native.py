@@ -56,7 +56,7 @@ def test_malformed_steps_are_errors_and_not_crashes():
             native.plan_add(plan, "dispatcher", "aten::relu", "", code, [], [], [-1])
     assert _native.plan_run()(plan, 0, 5, 0) == -2
     assert _native.plan_run()(10**9, 0, 0, 0) == -2
-    native.plan_free(plan)
+    _native.plan_free()(plan)
 
 
 def test_errors_carry_a_code_and_survive_pickling():

@@ -1,4 +1,8 @@
-"""The native calls that are too hot for an operator's own call: plain C functions of integers."""
+"""Native calls that are plain C functions of integers.
+
+Some are too hot for an operator's own call. Those that free are made by the garbage
+collector, at any moment: as operators they would land in a program that is being traced.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,26 @@ def plan_replay(number: int) -> Callable[[], int]:
     function.restype = ctypes.c_int64
     # An argument that is a C integer already saves a third of the call.
     return functools.partial(function, ctypes.c_int64(number))
+
+
+@functools.cache
+def plan_free() -> Callable[[int], None]:
+    """``plan_free()(plan)`` lets go of a plan; nothing where it is gone."""
+    return _freeing("ostinato_plan_free")
+
+
+@functools.cache
+def optimizer_free() -> Callable[[int], None]:
+    """``optimizer_free()(optimizer)``: the same of an optimizer's tensors."""
+    return _freeing("ostinato_optimizer_free")
+
+
+def _freeing(name: str) -> Callable[[int], None]:
+    function = getattr(_library(), name)
+    function.argtypes = (ctypes.c_int64,)
+    function.restype = None
+    free: Callable[[int], None] = function
+    return free
 
 
 def _library() -> ctypes.CDLL:

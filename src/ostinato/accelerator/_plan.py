@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from .._native import plan_replay, plan_run
+from .._native import plan_free, plan_replay, plan_run
 from ._program import Node
 
 Step = Callable[[], None]
@@ -28,7 +28,7 @@ class Plan:
         self._run = plan_run()
         self._replay = plan_replay(number)
         self._profile = native.plan_profile.default
-        self._free = native.plan_free.default
+        self._free = plan_free()
         self._jump = native.plan_jump.default
         self._aim = native.plan_aim.default
         self._refresh = native.plan_refresh.default

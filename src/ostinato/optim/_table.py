@@ -26,7 +26,7 @@ class Table:
         self._run = native.optimizer_run.default
         self._number = number
         self._ends: tuple[Any, ...] = ()  # the first and the last gradient of the last step
-        weakref.finalize(self, native.optimizer_free.default, number).atexit = False
+        weakref.finalize(self, _native.optimizer_free(), number).atexit = False
 
     def run(
         self,
