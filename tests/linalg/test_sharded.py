@@ -78,7 +78,7 @@ def _run(rank, world, path):
             case(mesh)
     finally:
         distributed.destroy_process_group()
-    # Without an interpreter's end: a thread of gloo's that still lets go of a tensor would abort there.
+    # A thread of gloo's may still let go of a tensor: where Python is ending meanwhile, torch 2.13 aborts.
     os._exit(0)
 
 
