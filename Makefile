@@ -22,7 +22,7 @@ help: ## list the targets
 $(VENV)/.dependencies: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich scikit-build-core cmake ninja \
-	    pytest hypothesis expecttest ml_dtypes onnxruntime scikit-learn ruff mypy clang-format mkdocs-material
+	    pytest hypothesis expecttest ml_dtypes safetensors onnxruntime scikit-learn ruff mypy clang-format mkdocs-material
 	touch $@
 
 $(STAMP): $(VENV)/.dependencies $(SOURCES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import OstinatoError, UsageError
+from ._base import ArchiveError, MissingDependencyError, OstinatoError, UsageError
 
 MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "dtype": (
@@ -34,5 +34,90 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "{op} would change an MXTensor in place.",
         "dequantize, change the result, and quantize it again",
+    ),
+    "no_safetensors": (
+        MissingDependencyError,
+        "Reading these files needs the package safetensors, which is not installed.",
+        "pip install 'ostinato[safetensors]'",
+    ),
+    "layout": (
+        UsageError,
+        "layout={value!r} is not one of {known}.",
+        "'ocp' holds every MX tensor; the others are what other tools read",
+    ),
+    "layout_unknown": (
+        ArchiveError,
+        "{path} has tensors in none of the layouts that are known here: {known}.",
+        "name the layout with layout=, or read ordinary tensors with safetensors.torch.load_file",
+    ),
+    "layout_version": (
+        ArchiveError,
+        "The file is of version {found!r} of the layout 'ocp', and this reads {known!r}.",
+        "read it with the version of Ostinato that wrote it",
+    ),
+    "file_absent": (
+        ArchiveError,
+        "There is no file {path}.",
+        "pass a .safetensors file, an index of several, or the folder of a model",
+    ),
+    "file_bad": (
+        ArchiveError,
+        "{path} cannot be read: {why}.",
+        "it is cut short, changed, or no safetensors file: fetch it again",
+    ),
+    "file_outside": (
+        ArchiveError,
+        "{path} names the file {name!r}, which is not a plain name of a file beside it.",
+        "an index may only name files in its own folder",
+    ),
+    "file_shards": (
+        ArchiveError,
+        "Files that {path} names are not there: {names}.",
+        "fetch them into the same folder",
+    ),
+    "file_tensor_missing": (
+        ArchiveError,
+        "{path}: {count} tensors are not where they should be; the first is {name}.",
+        "the files are not all of one checkpoint: fetch them again",
+    ),
+    "file_metadata": (
+        ArchiveError,
+        "The metadata of {name} do not describe an MX tensor that this can read.",
+        "formats, block sizes and dtypes are those of ost.mx.quantize, and scales must not be swizzled",
+    ),
+    "file_dtype": (
+        ArchiveError,
+        "{name} has dtype {dtype}, and parts of MX tensors are bytes.",
+        "name another layout with layout=",
+    ),
+    "file_shape": (
+        ArchiveError,
+        "{name} has the shape {shape}, and should have {expected}.",
+        "the file is broken, or in another layout: name it with layout=",
+    ),
+    "file_more": (
+        ArchiveError,
+        "{name} is no plain MX tensor, since {other} belongs to it.",
+        "only symmetric formats with one scale a block are read",
+    ),
+    "file_twice": (
+        ArchiveError,
+        "Two tensors of the file become {name}.",
+        "name another layout with layout=",
+    ),
+    "save_twice": (
+        UsageError,
+        "Two tensors would be called {name} in the file.",
+        "rename one of them",
+    ),
+    "save_layout": (
+        UsageError,
+        "The layout {layout!r} has no form for {name}, {tensor!r}.",
+        "quantize it otherwise, dequantize it, or save with layout='ocp', which holds all",
+    ),
+    "save_type": (
+        UsageError,
+        "{name} is of {type}, which a safetensors file cannot hold.",
+        "leave it out, or convert it to an ordinary tensor",
     ),
 }

@@ -13,4 +13,5 @@ from ._formats import (
 from ._modules import quantize_ as quantize_
 from ._quantize import quantize as quantize
 from ._report import LeftWeight as LeftWeight, QuantizedWeight as QuantizedWeight, Report as Report
+from ._safetensors import load_safetensors as load_safetensors, save_safetensors as save_safetensors
 from ._tensor import MXTensor as MXTensor
