@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2] / "src" / "ostinato"
-COMMON = {"_errors", "_native", "_lowering", "_version"}
+COMMON = {"_atomic", "_errors", "_native", "_lowering", "_version"}
 JOINING = {"deployment", "cli", "testing"}
 FEATURES = {p.name for p in ROOT.iterdir() if p.is_dir() and not p.name.startswith("_")} - JOINING
 

@@ -1,58 +1,22 @@
-"""Files of MX tensors: layouts from bytes made here, other libraries reading ours, broken files."""
+"""Files of MX tensors: layouts from bytes made here, and what is written is read."""
 
 from __future__ import annotations
 
 import json
 
-import ml_dtypes
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from safetensors.numpy import load_file
 
 import ostinato as ost
 
+from .files import blockwise, eights, file_of, fours, indexed, powers, sharded
 from .model import FORMATS
 from .test_tensor import same
 
-safetensors_numpy = pytest.importorskip("safetensors.numpy")
 load, save = ost.mx.load_safetensors, ost.mx.save_safetensors
-E2M1 = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
-
-
-def file_of(path, metadata=None, **tensors):
-    """A file by hand: ``name=(dtype, array of bytes or numbers)``, dots in names as ``__``."""
-    head, data = {"__metadata__": metadata} if metadata else {}, b""
-    for name, (dtype, array) in tensors.items():
-        raw = array.tobytes()
-        offsets = [len(data), len(data) + len(raw)]
-        head[name.replace("__", ".")] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": offsets}
-        data += raw
-    text = json.dumps(head).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    return path
-
-
-def fours(*shape):
-    """Random codes of mxfp4: as bytes, low nibble first, and as numbers."""
-    codes = np.random.default_rng(0).integers(0, 16, shape, dtype=np.uint8)
-    numbers = np.where(codes & 8, -1.0, 1.0) * E2M1[codes & 7]
-    return codes[..., ::2] | codes[..., 1::2] << 4, numbers
-
-
-def eights(*shape):
-    codes = np.random.default_rng(1).integers(0, 126, shape, dtype=np.uint8)
-    return codes, codes.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
-
-
-def powers(*shape):
-    """Random scales: as bytes of e8m0 and as numbers."""
-    scales = np.random.default_rng(2).integers(117, 137, shape, dtype=np.uint8)
-    return scales, 2.0 ** (scales.astype(np.float64) - 127)
-
-
-def blockwise(numbers, scales, size=32):
-    return numbers * np.repeat(scales, size, -1)[..., : numbers.shape[-1]]
 
 
 def worth(tensor, expected):
@@ -156,7 +120,7 @@ def test_ours_keeps_everything(tmp_path_factory, shape, format, block_size, dtyp
     state = load(path)
     same(state["a"], x)
     assert state["b.scale"].item() == 3
-    numpy = safetensors_numpy.load_file(path)  # the library's own reader
+    numpy = load_file(path)  # the library's own reader
     assert numpy["a.scale"].tolist() == x.scale.view(torch.uint8).tolist()
 
 
@@ -208,21 +172,6 @@ def test_views_and_every_dtype(tmp_path):
         assert back[name].tolist() == tensor.tolist() if tensor.element_size() > 1 else True
 
 
-def sharded(folder):
-    for i, name in enumerate("ab"):
-        (packed, _), (scales, _) = fours(2, 32), powers(2, 1)
-        parts = {f"{name}_blocks": ("U8", packed.reshape(2, 1, 16)), f"{name}_scales": ("U8", scales)}
-        file_of(folder / f"model-{i}.safetensors", **parts)
-    index = {f"{n}_{p}": f"model-{i}.safetensors" for i, n in enumerate("ab") for p in ("blocks", "scales")}
-    return index
-
-
-def indexed(folder, index):
-    path = folder / "model.safetensors.index.json"
-    path.write_text(json.dumps({"weight_map": index}))
-    return path
-
-
 def test_several_files(tmp_path, capfd):
     path, lines = indexed(tmp_path, sharded(tmp_path)), []
     assert set(load(path)) == set(load(tmp_path, tell=lines.append)) == {"a", "b"}
@@ -231,38 +180,6 @@ def test_several_files(tmp_path, capfd):
     (tmp_path / "model-1.safetensors").unlink()
     with pytest.raises(ost.ArchiveError, match=r"not there: model-1\.safetensors"):
         load(path)
-
-
-@pytest.mark.parametrize("name", ["../a", "/etc/passwd", "x/a", "x\\a", "c:a", "..", "", 3, None, "a\0"])
-def test_an_index_leads_nowhere_else(tmp_path, name):
-    path = indexed(tmp_path, {**sharded(tmp_path), "c": name})
-    with pytest.raises(ost.ArchiveError, match="plain name"):
-        load(path)
-
-
-def test_an_index_that_lies(tmp_path):
-    path = indexed(tmp_path, {**sharded(tmp_path), "c": "model-0.safetensors"})
-    with pytest.raises(ost.ArchiveError, match=r"the first is c\."):
-        load(path)
-
-
-def test_sizes_are_checked(tmp_path):
-    (packed, _), (scales, _) = fours(4, 64), powers(4, 3)
-    parts = {"a__weight_packed": ("U8", packed), "a__weight_scale": ("U8", scales)}
-    with pytest.raises(ost.ArchiveError, match=r"\[4, 3\], and should have \[4, 2\]"):
-        load(file_of(tmp_path / "a.safetensors", **parts))
-    for about in (
-        {"shape": [2**61, 2**61]},
-        {"block_size": 0},
-        {"format": "mxfp5"},
-        {"shape": [-1]},
-        {"dtype": []},
-    ):
-        said = {"format": "mxfp4", "block_size": 32, "shape": [4, 64], "dtype": "float32", **about}
-        metadata = {"ostinato.mx": "1", "ostinato.mx:a": json.dumps(said)}
-        parts = {"a__qdata": ("U8", packed), "a__scale": ("U8", scales[:, :2].copy())}
-        with pytest.raises(ost.ArchiveError):
-            load(file_of(tmp_path / "b.safetensors", metadata, **parts))
 
 
 def test_what_no_layout_claims(tmp_path):
@@ -276,74 +193,3 @@ def test_what_no_layout_claims(tmp_path):
         load(tmp_path / "b.safetensors")
     with pytest.raises(ost.UsageError, match="cannot hold"):
         save({"a": "text"}, tmp_path / "c.safetensors")
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory):
-    path = tmp_path_factory.mktemp("good") / "a.safetensors"
-    save({"a.weight": ost.mx.quantize(torch.randn(3, 40), ost.mx.mxfp4), "b": torch.ones(3)}, path)
-    return path
-
-
-def test_no_prefix_of_a_file_is_read(good):
-    data, path = good.read_bytes(), good.with_name("cut.safetensors")
-    for length in range(0, len(data), 7):
-        path.write_bytes(data[:length])
-        with pytest.raises(ost.ArchiveError):
-            load(path)
-
-
-@settings(max_examples=300, deadline=None)
-@given(where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
-def test_a_changed_byte_is_read_or_refused(good, where, byte):
-    data, path = bytearray(good.read_bytes()), good.with_name("changed.safetensors")
-    data[int(where * len(data))] = byte
-    path.write_bytes(data)
-    try:
-        state = load(path)
-    except ost.OstinatoError:
-        return
-    for tensor in state.values():
-        if isinstance(tensor, ost.mx.MXTensor):
-            assert tensor.dequantize().shape == tensor.shape
-
-
-def test_torchao_reads_ours_and_writes_what_we_read(tmp_path):
-    support = pytest.importorskip("torchao.prototype.safetensors.safetensors_support")
-    from torchao.prototype.mx_formats.mx_tensor import MXTensor
-
-    torch_files = pytest.importorskip("safetensors.torch")
-    x = torch.randn(4, 64)
-    for format in (ost.mx.mxfp4, ost.mx.mxfp8_e4m3):
-        mine, path = ost.mx.quantize(x, format), tmp_path / f"{format.name}.safetensors"
-        save({"0.weight": mine, "0.bias": torch.ones(4)}, path, layout="torchao")
-        with torch_files.safe_open(path, framework="pt") as file:
-            tensors, said = {n: file.get_tensor(n) for n in file.keys()}, file.metadata()  # noqa: SIM118
-        theirs, left = support.unflatten_tensor_state_dict(tensors, said)
-        assert not left
-        assert torch.equal(theirs["0.weight"].dequantize(torch.float32), mine.dequantize())
-        again = MXTensor.to_mx(x, format.storage, 32)
-        tensors, said = support.flatten_tensor_state_dict({"0.weight": again, "0.bias": torch.ones(4)})
-        torch_files.save_file(tensors, path, metadata=said)
-        assert torch.equal(load(path)["0.weight"].dequantize(), again.dequantize(torch.float32))
-
-
-def test_compressed_tensors_reads_ours(tmp_path):
-    library = pytest.importorskip("compressed_tensors.compressors")
-    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
-
-    for format, kind in (
-        (ost.mx.mxfp4, "mxfp4-pack-quantized"),
-        (ost.mx.mxfp6_e2m3, "mxfp6-pack-quantized"),
-        (ost.mx.mxfp8_e4m3, "mxfp8-quantized"),
-    ):
-        mine = ost.mx.quantize(torch.randn(4, 64).bfloat16(), format)
-        save({"m.weight": mine}, tmp_path / "a.safetensors", layout="compressed-tensors")
-        parts = pytest.importorskip("safetensors.torch").load_file(tmp_path / "a.safetensors")
-        parts = {name.removeprefix("m."): part for name, part in parts.items()}
-        args = QuantizationArgs(
-            num_bits=format.bits, type="float", strategy="group", group_size=32, scale_dtype=torch.uint8
-        )
-        scheme = QuantizationScheme(targets=["Linear"], weights=args)
-        theirs = library.BaseCompressor.get_value_from_registry(kind).decompress(parts, scheme)
-        assert torch.equal(theirs["weight"].float(), mine.dequantize(torch.float32))

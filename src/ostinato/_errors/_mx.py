@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import ArchiveError, MissingDependencyError, OstinatoError, UsageError
+from ._base import ArchiveError, OstinatoError, UsageError
 
 MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     "dtype": (
@@ -35,11 +35,6 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{op} would change an MXTensor in place.",
         "dequantize, change the result, and quantize it again",
     ),
-    "no_safetensors": (
-        MissingDependencyError,
-        "Reading these files needs the package safetensors, which is not installed.",
-        "pip install 'ostinato[safetensors]'",
-    ),
     "layout": (
         UsageError,
         "layout={value!r} is not one of {known}.",
@@ -64,6 +59,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         ArchiveError,
         "{path} cannot be read: {why}.",
         "it is cut short, changed, or no safetensors file: fetch it again",
+    ),
+    "file_unknown": (
+        ArchiveError,
+        "{path}: {name} has dtype {dtype}, which torch does not know.",
+        "only files of which every tensor has a dtype of torch are read",
     ),
     "file_outside": (
         ArchiveError,

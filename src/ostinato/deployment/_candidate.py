@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .._atomic import remove_stale
 from .._errors import fail
-from ..export._atomic import remove_stale
 
 
 @contextmanager

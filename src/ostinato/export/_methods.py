@@ -12,8 +12,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+from .._atomic import replacing
 from .._errors import ArchiveError, ExportError, fail
-from ._atomic import replacing
 from ._build import Builder
 from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
 from ._portable import check_portable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 
 from .._errors import fail
 from ._layouts import Entry, Header
+from ._reading import SafetensorsFile
 
 _INDEX = "model.safetensors.index.json"
 _LARGEST_JSON = 100 << 20  # as safetensors limits the head of a file
@@ -20,62 +22,45 @@ _LARGEST_JSON = 100 << 20  # as safetensors limits the head of a file
 class Checkpoint:
     """The files at ``path``, which is one of them, an index of several, or a folder with either.
 
-    Tensors are views of the mapped files: nothing is read before it is used.
+    They are open until ``close``, or the end of a ``with``; a tensor is read when it is asked for.
     """
 
     def __init__(self, path: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
-        self._open = _safe_open()
-        self._where: dict[str, Any] = {}  # of each tensor: its open file
-        self._path = Path(path)
+        self._open = ExitStack()
+        self._where: dict[str, SafetensorsFile] = {}  # by the name of a tensor
+        path = Path(path)
+        files, expected = _files(path)
         entries: dict[str, Entry] = {}
         metadata: dict[str, str] = {}
-        files, expected = _files(self._path)
-        for i, file in enumerate(files):
-            tell(f"reading {file.name}" + (f" ({i + 1} of {len(files)})" if len(files) > 1 else ""))
-            opened, found, said = self._enter(file)
-            for name, entry in found.items():
-                if expected is None or expected.get(name) == file.name:
-                    entries[name], self._where[name] = entry, (opened, file)
-            metadata.update(said)
-        absent = sorted(set(expected or ()) - set(entries))
-        if absent:
-            raise fail("mx.file_tensor_missing", path=self._path, name=absent[0], count=len(absent))
-        self.header = Header(entries, metadata, _config(files[0].parent))
-
-    def _enter(self, file: Path) -> tuple[Any, dict[str, Entry], dict[str, str]]:
-        if not file.is_file():
-            raise fail("mx.file_absent", path=file)
         try:
-            opened = self._open(file, framework="pt")
-            entries = {name: _entry(opened.get_slice(name)) for name in list(opened.keys())}
-            metadata = opened.metadata() or {}
-        except Exception as error:  # what the reader raises at a bad file is its own affair
-            raise fail("mx.file_bad", path=file, why=str(error)) from None
-        return opened, entries, metadata
+            for i, each in enumerate(files):
+                tell(f"reading {each.name}" + (f" ({i + 1} of {len(files)})" if len(files) > 1 else ""))
+                file = SafetensorsFile(each)
+                self._open.callback(file.close)
+                for name, entry in file.entries.items():
+                    if expected is None or expected.get(name) == each.name:
+                        entries[name], self._where[name] = entry, file
+                metadata.update(file.metadata)
+            absent = sorted(set(expected or ()) - set(entries))
+            if absent:
+                raise fail("mx.file_tensor_missing", path=path, name=absent[0], count=len(absent))
+            self.header = Header(entries, metadata, _config(files[0].parent))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def tensor(self, name: str) -> torch.Tensor:
         """The tensor of that name as it is stored."""
-        opened, file = self._where[name]
-        try:
-            tensor: torch.Tensor = opened.get_tensor(name)
-        except Exception as error:
-            raise fail("mx.file_bad", path=file, why=f"{name}: {error}") from None
-        return tensor
-
-
-def _safe_open() -> Any:
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise fail("mx.no_safetensors") from None
-    return safe_open
-
-
-def _entry(tensor: Any) -> Entry:
-    dtype, shape = tensor.get_dtype(), tuple(tensor.get_shape())
-    if dtype == "F4" and shape:
-        shape = (*shape[:-1], shape[-1] // 2)
-    return Entry(dtype, shape)
+        return self._where[name].tensor(name)
 
 
 def _files(path: Path) -> tuple[list[Path], dict[str, str] | None]:

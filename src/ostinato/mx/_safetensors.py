@@ -23,11 +23,10 @@ def load_safetensors(
     dtype: torch.dtype = torch.bfloat16,
     tell: Callable[[str], None] | None = None,
 ) -> dict[str, torch.Tensor]:
-    """The tensors of a checkpoint, those in an MX format as ``MXTensor``, without reading them.
+    """The tensors of a checkpoint, those in an MX format as ``MXTensor``.
 
-    They lie in the mapped file, whose pages are read when they are used. Writing to one
-    changes memory, never the file. A file that someone cuts short meanwhile ends the
-    process: replace files, do not rewrite them.
+    What the files say is checked before a number is read; then each tensor is read once,
+    into memory of its own.
 
     Args:
         path: a ``.safetensors`` file, a ``.safetensors.index.json`` with its files beside
@@ -44,28 +43,10 @@ def load_safetensors(
     Raises:
         ArchiveError: the files are not whole, or not of the layout.
         UsageError: an unknown layout.
-        MissingDependencyError: ``safetensors`` is not installed.
     """
     chosen = None if layout is None else named(layout)
-    checkpoint = Checkpoint(path, tell or _silent)
-    header = checkpoint.header
-    found = {each.elements: each for each in (chosen or detected(header, path)).find(header)}
-    lost = sorted(
-        {part for each in found.values() for part in (each.elements, each.scales)} - {*header.entries}
-    )
-    if lost:
-        raise fail("mx.file_tensor_missing", path=path, name=lost[0], count=len(lost))
-    scales = {each.scales for each in found.values()}
-    state: dict[str, torch.Tensor] = {}
-    for name in header.entries:
-        if name in scales:
-            continue
-        stored = found.get(name)
-        target = name if stored is None else stored.name
-        if target in state:
-            raise fail("mx.file_twice", name=target)
-        state[target] = checkpoint.tensor(name) if stored is None else assemble(checkpoint, stored, dtype)
-    return state
+    with Checkpoint(path, tell or _silent) as checkpoint:
+        return _state(checkpoint, chosen or detected(checkpoint.header, path), path, dtype)
 
 
 def save_safetensors(
@@ -94,6 +75,29 @@ def save_safetensors(
                 raise fail("mx.save_twice", name=part)
             tensors[part] = tensor
     write(path, tensors, chosen.describe(dict(state)))
+
+
+def _state(
+    checkpoint: Checkpoint, layout: Layout, path: object, dtype: torch.dtype
+) -> dict[str, torch.Tensor]:
+    header = checkpoint.header
+    found = {each.elements: each for each in layout.find(header)}
+    lost = sorted(
+        {part for each in found.values() for part in (each.elements, each.scales)} - {*header.entries}
+    )
+    if lost:
+        raise fail("mx.file_tensor_missing", path=path, name=lost[0], count=len(lost))
+    scales = {each.scales for each in found.values()}
+    state: dict[str, torch.Tensor] = {}
+    for name in header.entries:
+        if name in scales:
+            continue
+        stored = found.get(name)
+        target = name if stored is None else stored.name
+        if target in state:
+            raise fail("mx.file_twice", name=target)
+        state[target] = checkpoint.tensor(name) if stored is None else assemble(checkpoint, stored, dtype)
+    return state
 
 
 def _parts(layout: Layout, name: str, value: Any) -> dict[str, torch.Tensor]:

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from ostinato.export._atomic import replacing
+from ostinato._atomic import replacing
 
 
 def names(folder):
@@ -51,7 +51,7 @@ def test_a_killed_process_leaves_the_old_file_and_the_next_run_cleans_up(tmp_pat
     target.write_bytes(b"old")
     program = textwrap.dedent(f"""
         import time
-        from ostinato.export._atomic import replacing
+        from ostinato._atomic import replacing
         with replacing({str(target)!r}) as part:
             part.write_bytes(b"half")
             print("ready", flush=True)
