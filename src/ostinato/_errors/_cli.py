@@ -35,6 +35,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{path} has no method {method!r}; it has: {known}.",
         "pass one of these as --method",
     ),
+    "quantize_source": (
+        UsageError,
+        "{path} is no safetensors file, no index of several, and no folder of a model.",
+        "a program is quantized before it is exported: ost.mx.quantize_(module, ost.mx.{format})",
+    ),
     "peer": (
         UsageError,
         "--against knows no {name!r}.",

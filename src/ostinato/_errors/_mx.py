@@ -105,6 +105,36 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "Two tensors of the file become {name}.",
         "name another layout with layout=",
     ),
+    "file_quantized": (
+        ArchiveError,
+        "{path} is quantized already: its tensors are in the layout {layout!r}.",
+        "start from the checkpoint that it was made of",
+    ),
+    "file_nothing": (
+        ArchiveError,
+        "No tensor of {path} can be quantized: {why}.",
+        "weights are float tensors of two dimensions or more called NAME.weight, and experts of three",
+    ),
+    "unwritable": (
+        OstinatoError,
+        "{path} cannot be written: {reason}.",
+        "give a path in a folder that exists and is yours to write in",
+    ),
+    "out_suffix": (
+        UsageError,
+        "{path} does not end in .safetensors, and one file becomes one file.",
+        "only an index or a folder becomes a folder",
+    ),
+    "out_folder": (
+        UsageError,
+        "{path} holds {name}, which is no file of this checkpoint.",
+        "give an empty folder, or one that does not exist yet",
+    ),
+    "out_same": (
+        UsageError,
+        "{path} is where the checkpoint lies that is read.",
+        "give another path: weights cannot be won back from a quantized file",
+    ),
     "save_twice": (
         UsageError,
         "Two tensors would be called {name} in the file.",

@@ -1,5 +1,6 @@
 """``ostinato.mx``: tensors in the formats of the OCP Microscaling specification 1.0."""
 
+from ._conversion import quantize_safetensors as quantize_safetensors
 from ._fake import fake_quantize as fake_quantize
 from ._formats import (
     MXFormat as MXFormat,

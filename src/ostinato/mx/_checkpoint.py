@@ -15,7 +15,7 @@ from .._errors import fail
 from ._layouts import Entry, Header
 from ._reading import SafetensorsFile
 
-_INDEX = "model.safetensors.index.json"
+INDEX = "model.safetensors.index.json"
 _LARGEST_JSON = 100 << 20  # as safetensors limits the head of a file
 
 
@@ -23,6 +23,11 @@ class Checkpoint:
     """The files at ``path``, which is one of them, an index of several, or a folder with either.
 
     They are open until ``close``, or the end of a ``with``; a tensor is read when it is asked for.
+
+    Attributes:
+        header: what is known of all files together.
+        files: the files, in their order.
+        several: whether ``path`` stands for any number of files.
     """
 
     def __init__(self, path: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
@@ -30,6 +35,8 @@ class Checkpoint:
         self._where: dict[str, SafetensorsFile] = {}  # by the name of a tensor
         path = Path(path)
         files, expected = _files(path)
+        self.files: list[SafetensorsFile] = []
+        self.several = path.is_dir() or expected is not None
         entries: dict[str, Entry] = {}
         metadata: dict[str, str] = {}
         try:
@@ -37,6 +44,7 @@ class Checkpoint:
                 tell(f"reading {each.name}" + (f" ({i + 1} of {len(files)})" if len(files) > 1 else ""))
                 file = SafetensorsFile(each)
                 self._open.callback(file.close)
+                self.files.append(file)
                 for name, entry in file.entries.items():
                     if expected is None or expected.get(name) == each.name:
                         entries[name], self._where[name] = entry, file
@@ -58,6 +66,10 @@ class Checkpoint:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def names(self, file: SafetensorsFile) -> list[str]:
+        """The tensors that are read from one of the files, in the order in which they lie there."""
+        return [name for name in file.entries if self._where.get(name) is file]
+
     def tensor(self, name: str) -> torch.Tensor:
         """The tensor of that name as it is stored."""
         return self._where[name].tensor(name)
@@ -66,7 +78,7 @@ class Checkpoint:
 def _files(path: Path) -> tuple[list[Path], dict[str, str] | None]:
     """The files of a checkpoint and, where an index says so, the file that each tensor is in."""
     if path.is_dir():
-        path = path / _INDEX if (path / _INDEX).is_file() else path / "model.safetensors"
+        path = path / INDEX if (path / INDEX).is_file() else path / "model.safetensors"
     if not path.is_file():
         raise fail("mx.file_absent", path=path)
     if path.suffix != ".json":
@@ -102,4 +114,4 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-__all__ = ["Checkpoint"]
+__all__ = ["INDEX", "Checkpoint"]

@@ -82,7 +82,7 @@ def _replace(
     noise = Noise() if measured else None
     made = None
     if not fake or noise is not None:
-        made = _packed(parameter, weight.flat, rounding, noise)
+        made = packed(parameter, weight.flat, rounding, noise)
     frozen = None if made is None or fake else nn.Parameter(made, requires_grad=False)
     for place in weight.places:
         layer = place.module
@@ -103,7 +103,7 @@ def _replace(
     return QuantizedWeight(names, shape, rounding.format.name, before, after, noise.decibels())
 
 
-def _packed(weight: torch.Tensor, flat: bool, rounding: Rounding, noise: Noise | None) -> MXTensor:
+def packed(weight: torch.Tensor, flat: bool, rounding: Rounding, noise: Noise | None) -> MXTensor:
     """``weight``, or the matrix that it is flat, quantized some rows at a time."""
     weight = weight.detach().flatten(1) if flat else weight.detach()
     rows = weight.reshape(-1, weight.shape[-1])
@@ -136,4 +136,4 @@ def _take_the_long_way(module: nn.Module) -> None:
             layer.activation_relu_or_gelu = 0
 
 
-__all__ = ["quantize_"]
+__all__ = ["packed", "quantize_"]

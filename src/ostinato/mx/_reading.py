@@ -80,14 +80,21 @@ class SafetensorsFile:
 
     def tensor(self, name: str) -> torch.Tensor:
         """The tensor of that name, read now."""
-        piece = self._pieces[name]
-        if piece.entry.dtype not in DTYPES:
-            raise fail("mx.file_unknown", path=self.path, name=name, dtype=piece.entry.dtype)
-        dtype = DTYPES[piece.entry.dtype]
+        piece, dtype = self._pieces[name], self._dtype(name)
         data = self._bytes(piece.start, piece.nbytes)
         if dtype is torch.bool:
             return data.reshape(piece.entry.shape) != 0  # a bool of torch is 0 or 1 and no other byte
         return data.view(dtype).reshape(piece.entry.shape)
+
+    def outline(self, name: str) -> torch.Tensor:
+        """Its dtype and shape, on the meta device."""
+        return torch.empty(self._pieces[name].entry.shape, dtype=self._dtype(name), device="meta")
+
+    def _dtype(self, name: str) -> torch.dtype:
+        said = self._pieces[name].entry.dtype
+        if said not in DTYPES:
+            raise fail("mx.file_unknown", path=self.path, name=name, dtype=said)
+        return DTYPES[said]
 
     def _bytes(self, start: int, count: int) -> torch.Tensor:
         try:
