@@ -13,6 +13,7 @@ from ._version import __version__ as __version__
 # name -> module that holds it; a module of the same last name is the namespace itself
 _LAZY = {
     "accelerator": "ostinato.accelerator",
+    "doctor": "ostinato.doctor",
     "export": "ostinato.export",
     "linalg": "ostinato.linalg",
     "mx": "ostinato.mx",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _accelerator, _cli, _deployment, _export, _linalg, _mx, _native, _optim, _torchscript
+from . import _accelerator, _cli, _deployment, _doctor, _export, _linalg, _mx, _native, _optim, _torchscript
 from ._base import OstinatoError
 
 _TABLES: dict[str, dict[str, tuple[type[OstinatoError], str, str]]] = {
     "accelerator": _accelerator.MESSAGES,
     "cli": _cli.MESSAGES,
     "deployment": _deployment.MESSAGES,
+    "doctor": _doctor.MESSAGES,
     "export": _export.MESSAGES,
     "linalg": _linalg.MESSAGES,
     "mx": _mx.MESSAGES,
