@@ -45,8 +45,9 @@ def test_what_is_common_imports_no_feature():
         assert set(_imported_packages(path)) <= COMMON, path
 
 
-def test_the_errors_and_the_package_itself_are_python_3_9():
-    for path in [ROOT / "__init__.py", ROOT / "_version.py", *(ROOT / "_errors").rglob("*.py")]:
+def test_the_errors_the_doctor_and_the_package_itself_are_python_3_9():
+    light = [path for name in ("_errors", "doctor") for path in (ROOT / name).rglob("*.py")]
+    for path in [ROOT / "__init__.py", ROOT / "_version.py", *light]:
         ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
         source = path.read_text(encoding="utf-8")
         if " | " in source:
@@ -55,7 +56,13 @@ def test_the_errors_and_the_package_itself_are_python_3_9():
 
 @pytest.mark.parametrize(
     "code",
-    ["import ostinato", "import ostinato._errors", "import ostinato.cli", "import ostinato.torchscript"],
+    [
+        "import ostinato",
+        "import ostinato._errors",
+        "import ostinato.cli",
+        "import ostinato.torchscript",
+        "import ostinato; ostinato.doctor.diagnose()",
+    ],
 )
 def test_a_light_import_brings_neither_torch_nor_numpy(code):
     check = f"import sys; {code}; print(sorted({{'torch', 'numpy'}} & set(sys.modules)))"

@@ -42,6 +42,10 @@ class Wanted:
         if (self.variant and not _VARIANT.match(self.variant)) or not rest:
             raise fail("doctor.want", want=self.text)
 
+    def __str__(self) -> str:
+        build = f" with {self.variant}" if self.variant else ""
+        return f"torch{self.tests.text}{build}"
+
     def takes(self, build: Build) -> bool:
         """``build`` is one of those that the user asks for."""
         return build.version in self.tests and self.takes_variant(build.variant)

@@ -8,6 +8,7 @@ from typing import Optional
 from ._case import Case
 from ._fits import Refusal, refusals
 from ._table import Build
+from ._versions import numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Choice:
     unsure: Optional[Build] = None  # the newest that may run: the table does not say
     refused: tuple[tuple[Build, Refusal], ...] = ()  # newest first
     device: str = "cpu"  # that the choice uses
+    only: str = ""  # the one GPU of several that the build is for, where none runs on all
 
 
 def choose(case: Case) -> Choice:
@@ -39,8 +41,18 @@ def choose(case: Case) -> Choice:
             with_driver = with_driver or build
         if all(each.unknown for each in found):
             unsure = unsure or build
+    if chosen is None and unsure is None and len({gpu.architecture for gpu in case.gpus}) > 1:
+        return _for_one(case)
     driver = _driver(case, with_driver)
     return Choice(chosen, driver, with_driver, unsure, tuple(refused), device)
+
+
+def _for_one(case: Case) -> Choice:
+    """The choice for the newest of several GPUs."""
+    best = max(case.gpus, key=lambda gpu: numbers(gpu.architecture))
+    nvidia = dataclasses.replace(case.machine.nvidia, gpus=(best,))
+    alone = Case(dataclasses.replace(case.machine, nvidia=nvidia), case.table, case.wanted.text)
+    return dataclasses.replace(choose(alone), only=best.name)
 
 
 def choose_cpu(case: Case) -> Optional[Build]:

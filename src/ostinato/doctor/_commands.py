@@ -72,7 +72,7 @@ def _conda(case: Case, build: Build) -> Optional[str]:
     if build.kind == "cpu":
         return "conda install -c conda-forge " + ("pytorch" if "macos" in case.platform else "pytorch-cpu")
     old = [gpu for gpu in case.gpus if not gpu.architecture or numbers(gpu.architecture) < (7, 5)]
-    if build.kind != "cuda" or old or not case.driver_cuda:
-        # Which architectures conda-forge's builds have is not in the table.
+    if build.kind != "cuda" or old or numbers(build.cuda) < (12, 6):
+        # Which older devices and drivers conda-forge's builds serve is not in the table.
         return None
-    return f"conda install -c conda-forge pytorch-gpu 'cuda-version={build.cuda}'"
+    return "conda install -c conda-forge pytorch-gpu"

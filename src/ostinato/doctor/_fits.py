@@ -25,9 +25,11 @@ def runs_on(capability: str, build: Build) -> Optional[bool]:
     Machine code runs on the same major generation with an equal or higher
     minor number; PTX is compiled by the driver for all later ones.
     """
+    device = numbers(capability)
+    if build.at_most and device > numbers(build.at_most):
+        return False
     if not capability or not (build.architectures or build.ptx):
         return None
-    device = numbers(capability)
     for each in build.architectures:
         code = numbers(each)
         if code[0] == device[0] and code[1] <= device[1]:
@@ -89,7 +91,7 @@ def _architectures(case: Case, build: Build) -> list[Refusal]:
 
 def no_kernels(name: str, capability: str, build: Build) -> str:
     """The sentence for a build without code for a device."""
-    has = ", ".join(build.architectures)
+    has = ", ".join(build.architectures) or f"{build.at_most} at most"
     return (
         f"{name or 'the GPU'} has compute capability {capability}, "
         f"and torch {build.version}+{build.variant} has code for {has} only"

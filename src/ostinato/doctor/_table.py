@@ -22,6 +22,7 @@ class Build:
     variant: str  # cpu, cu126, rocm7.2, xpu
     architectures: tuple[str, ...] = ()  # that it has machine code for; () where unknown or none needed
     ptx: tuple[str, ...] = ()  # that it has portable code for
+    at_most: str = ""  # the newest that its CUDA knows, where the architectures are not told
     state: str = "stable"  # stable, experimental, legacy
     system: str = ""  # what the wheel asks of the system, where it differs from the release's own
     source: str = ""
@@ -91,6 +92,7 @@ class Table:
                         row["variant"],
                         tuple(row.get("architectures", ())),
                         tuple(row.get("ptx", ())),
+                        row.get("at_most", ""),
                         row.get("state", "stable"),
                         row.get("system", ""),
                         self.source(row["source"]),
@@ -127,6 +129,13 @@ class Table:
         """The newest major CUDA that a driver runs, 0 for none."""
         rows = [row for row in self.document["drivers"] if row["system"] == system]
         return max((row["cuda_major"] for row in rows if at_least(driver, row["driver"])), default=0)
+
+    def toolkit(self, cuda: str) -> Optional[dict[str, str]]:
+        """The GPUs that the compiler of a CUDA version knows, by the newest row that is not later."""
+        for row in self.document["toolkits"]:
+            if at_least(cuda, row["cuda"]) and numbers(cuda)[0] == numbers(row["cuda"])[0]:
+                return dict(row)
+        return None
 
     def generation(self, capability: str) -> Optional[dict[str, Any]]:
         """The generation of NVIDIA GPUs that a compute capability belongs to."""

@@ -33,6 +33,7 @@ RULES: tuple[Callable[[Case, Choice], Iterator[Finding]], ...] = (
     _cuda.cpu_build,
     _cuda.driver,
     _cuda.kernels,
+    _cuda.toolkit,
     _cuda.portable_code,
     _cuda.none_fits,
     _others.amd,

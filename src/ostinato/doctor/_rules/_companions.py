@@ -31,8 +31,8 @@ def versions(case: Case, choice: Choice) -> Iterator[Finding]:
                 "companion-version",
                 PROBLEM,
                 f"{package} {version} needs torch{row['torch']}, and torch {torch.version} is installed.",
-                "it is compiled against one torch; beside another it gives 'operator torchvision::nms does not exist' "
-                "or an undefined symbol",
+                "it is compiled against one torch; beside another it gives 'operator torchvision::nms does "
+                "not exist' or an undefined symbol",
                 case.table.source(row["source"]),
                 (_companion(case, package, fitting),) if fitting else (),
             )

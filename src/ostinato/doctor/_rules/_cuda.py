@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .._case import Case
 from .._choose import Choice
-from .._fits import no_kernels, refusals, runs_on
+from .._fits import no_kernels, runs_on
 from .._versions import at_least, numbers
 from ._finding import NOTE, PROBLEM, UNKNOWN, WARNING, Finding
 
@@ -68,6 +68,31 @@ def kernels(case: Case, choice: Choice) -> Iterator[Finding]:
                 build.source,
                 reinstall=choice.build is not None,
             )
+
+
+def toolkit(case: Case, choice: Choice) -> Iterator[Finding]:
+    """A build that the table does not have: still, its CUDA compiles for some generations only."""
+    torch = case.machine.torch
+    if not _present(case) or torch is None or not torch.cuda or case.installed is not None:
+        return
+    row = case.table.toolkit(torch.cuda)
+    for gpu in dict.fromkeys(case.gpus):
+        device = numbers(gpu.architecture)
+        if row and device and not numbers(row["oldest"]) <= device <= _whole_major(row["newest"]):
+            yield Finding(
+                "no-kernels",
+                PROBLEM,
+                f"{gpu.name or 'The GPU'} has compute capability {gpu.architecture}, and CUDA {torch.cuda}, which "
+                f"torch {torch.version} was built with, compiles for {row['oldest']} to {row['newest']} only.",
+                "the first operation fails with 'no kernel image is available for execution on the device'",
+                case.table.source(row["source"]),
+                reinstall=choice.build is not None,
+            )
+
+
+def _whole_major(capability: str) -> tuple[int, ...]:
+    # Code for 12.0 runs on all of 12.x.
+    return (numbers(capability)[0], 99)
 
 
 def _why_no_kernels(case: Case, capability: str, variant: str) -> str:
@@ -132,6 +157,8 @@ def portable_code(case: Case, choice: Choice) -> Iterator[Finding]:
 
 def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
     """No build runs on these GPUs with this driver and Python."""
+    if choice.only:
+        yield _mixed(case, choice)
     if case.device != "cuda" or choice.device != "cuda" or choice.build is not None or not case.platform:
         return
     if case.machine.nvidia.problem and not case.gpus:
@@ -142,8 +169,8 @@ def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
             yield Finding(
                 "driver-old",
                 PROBLEM,
-                f"NVIDIA's driver {nvidia.driver or 'for CUDA ' + nvidia.cuda} is too old for every build that "
-                f"the GPU and this Python could use; {choice.driver} or later is needed.",
+                f"NVIDIA's driver {nvidia.driver or 'for CUDA ' + nvidia.cuda} is too old for every build "
+                f"that the GPU and this Python could use; {choice.driver} or later is needed.",
                 _reason(choice),
                 case.table.source("nvidia-minor"),
                 (f"install NVIDIA's driver {choice.driver} or later",),
@@ -151,14 +178,12 @@ def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
     elif choice.unsure is not None:
         if not _present(case):
             yield Finding("kernels-unknown", UNKNOWN, f"Which build fits is unknown: {_reason(choice)}.")
-    elif len({gpu.architecture for gpu in case.gpus}) > 1:
-        yield from _mixed(case)
     elif choice.refused:
         level = NOTE if case.installed is not None and case.installed.kind == "cpu" else PROBLEM
         yield Finding(
             "gpu-unsupported",
             level,
-            f"No build of torch {case.wanted.text or 'for this Python'} uses the GPU: {_reason(choice)}.",
+            f"No build of {case.wanted} for this Python uses the GPU: {_reason(choice)}.",
             "",
             choice.refused[0][0].source,
         )
@@ -171,15 +196,16 @@ def _reason(choice: Choice) -> str:
     return by_rule[0][1].reason if by_rule else "the table has no such build"
 
 
-def _mixed(case: Case) -> Iterator[Finding]:
+def _mixed(case: Case, choice: Choice) -> Finding:
     names = ", ".join(f"{gpu.name} ({gpu.architecture})" for gpu in dict.fromkeys(case.gpus))
-    yield Finding(
+    return Finding(
         "two-gpus",
         PROBLEM,
         f"No build of torch runs on all GPUs of this machine: {names}.",
-        "each build has code for some generations only",
+        f"each build has code for some generations only; the one below is for {choice.only}",
         case.table.source("release.md"),
-        ("choose one with CUDA_VISIBLE_DEVICES, and run `ostinato doctor` again",),
+        ("make an environment for each, and choose the GPU with CUDA_VISIBLE_DEVICES",),
+        reinstall=case.installed is None,
     )
 
 
@@ -192,8 +218,8 @@ def no_gpu(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "no-gpu",
             NOTE,
-            f"torch {torch.version} is built for CUDA, and no NVIDIA GPU is seen: it runs on the CPU. The CPU "
-            "build is several gigabytes smaller.",
+            f"torch {torch.version} is built for CUDA, and no NVIDIA GPU is seen: it runs on the CPU. The "
+            "CPU build is several gigabytes smaller.",
         )
 
 
@@ -206,7 +232,7 @@ def refused_wish(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "want-unknown",
             UNKNOWN,
-            f"The table, made on {case.table.made}, has no torch {case.wanted.tests.text}; it goes from "
+            f"The table, made on {case.table.made}, has no {case.wanted}; it goes from "
             f"{case.table.versions[-1]} to {case.table.newest}.",
         )
     elif not choice.refused:
@@ -216,14 +242,13 @@ def refused_wish(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "want-build",
             PROBLEM,
-            f"There is no build of torch {case.wanted.tests.text} with {case.wanted.variant or choice.device} "
-            f"for {case.platform}; there are {', '.join(has) or 'none'}.",
+            f"There is no {case.wanted} for {case.platform}; the builds are {', '.join(has) or 'none'}.",
             _dropped(case),
             case.table.source("release.md"),
         )
     elif choice.device != case.device and choice.device not in ("cpu", "mps"):
         yield Finding(
-            "want-device", PROBLEM, f"{case.wanted.text} does not run here: {choice.refused[0][1].reason}."
+            "want-device", PROBLEM, f"{case.wanted} does not run here: {choice.refused[0][1].reason}."
         )
 
 
@@ -233,12 +258,6 @@ def _dropped(case: Case) -> str:
             source = case.table.source(row["source"])
             return f"{row['what']} left in {row['since']}; move to {row['instead']} ({source})"
     return ""
-
-
-def works(case: Case) -> bool:
-    """The installed build is known to run on this machine."""
-    build = case.installed
-    return build is not None and (build.kind == "cpu" or not refusals(case, build))
 
 
 def _first_up(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .._case import Case
 from .._choose import Choice
+from .._fits import refusals
 from .._versions import numbers
 from ._finding import NOTE, Finding
 
@@ -17,9 +18,9 @@ def drops(case: Case, choice: Choice) -> Iterator[Finding]:
     build = choice.build if case.wanted.text or case.installed is None else case.installed
     for row in case.table.drops():
         concerned = {gpu.architecture for gpu in case.gpus} & set(row.get("capabilities", ()))
-        uses = build is not None and build.variant in row["variants"]
+        uses = build is not None and build.variant in row["variants"] and row.get("builds", False)
         later = build is None or numbers(build.version) < numbers(row["since"])
-        if later and (uses or concerned) and (concerned or "capabilities" not in row or uses):
+        if later and (uses or concerned):
             yield _note(case, row)
 
 
@@ -36,7 +37,7 @@ def _note(case: Case, row: dict[str, str]) -> Finding:
 def newer(case: Case, choice: Choice) -> Iterator[Finding]:
     """A later torch runs here too."""
     build, installed = choice.build, case.installed
-    if case.wanted.text or build is None or installed is None:
+    if case.wanted.text or build is None or installed is None or refusals(case, installed):
         return
     if numbers(build.version) > numbers(installed.version):
         yield Finding("newer", NOTE, f"torch {build.version} with {build.variant} runs here too.")

@@ -151,7 +151,7 @@ def library_path(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "library-path",
             WARNING,
-            f"LD_LIBRARY_PATH has {':'.join(suspicious)}; libraries there are loaded in place of torch's own.",
+            f"LD_LIBRARY_PATH has {':'.join(suspicious)}: libraries there come before torch's own.",
             "the wheels bring the CUDA libraries they were built with; LD_LIBRARY_PATH comes before them",
             "https://github.com/pytorch/pytorch/issues/119989",
             ("unset LD_LIBRARY_PATH",),

@@ -75,8 +75,8 @@ def _gfx(case: Case, choice: Choice) -> Iterator[Finding]:
             yield Finding(
                 "no-kernels",
                 NOTE if override else PROBLEM,
-                f"{gpu.name or 'The GPU'} is {gpu.architecture}, and torch {in_use.version}+{in_use.variant} is "
-                f"built for {', '.join(in_use.architectures)}"
+                f"{gpu.name or 'The GPU'} is {gpu.architecture}, and torch "
+                f"{in_use.version}+{in_use.variant} is built for {', '.join(in_use.architectures)}"
                 + (
                     f"; HSA_OVERRIDE_GFX_VERSION={override} makes it run code of another."
                     if override

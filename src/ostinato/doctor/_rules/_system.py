@@ -134,7 +134,7 @@ def macos_intel(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "macos-intel",
             PROBLEM,
-            f"torch{case.wanted.tests.text} has no wheel for Macs with an Intel processor, {last} was the last.",
+            f"torch{case.wanted.tests.text} has no wheel for Intel Macs; the last that has is {last}.",
             "the registry has no macosx x86_64 wheel of a later version",
             case.table.source("pypi"),
             (f"pip install torch=={last} 'numpy<2'",),

@@ -65,7 +65,7 @@ def several(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "several-torches",
             WARNING,
-            f"There is more than one torch on the path: {_name(torches[0])} in {torches[0].path} is imported, "
+            f"More than one torch is on the path: {_name(torches[0])} in {torches[0].path} is imported, "
             f"not {others}.",
             "Python takes the first on sys.path; pip and conda each see their own",
             "",
@@ -105,7 +105,7 @@ def unknown_version(case: Case, choice: Choice) -> Iterator[Finding]:
         yield Finding(
             "build-unknown",
             UNKNOWN,
-            f"The table has no build of torch {release(torch.version)} with {torch.variant} for {case.platform}.",
+            f"The table has no torch {release(torch.version)} with {torch.variant} for {case.platform}.",
             "it may come from conda-forge, a distribution or NVIDIA, whose builds differ from PyTorch's own",
         )
 
