@@ -99,6 +99,9 @@ class Table:
                     )
                 )
         default = self.default_variant(version, platform)
+        if default == "cpu":
+            # Among the CUDA builds, the one that PyPI has for Linux is the best tried.
+            default = self.default_variant(version, "linux-x86_64")
         order = {"stable": 0, "legacy": 1, "experimental": 2}
         return tuple(
             sorted(

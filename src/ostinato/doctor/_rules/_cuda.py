@@ -82,8 +82,8 @@ def toolkit(case: Case, choice: Choice) -> Iterator[Finding]:
             yield Finding(
                 "no-kernels",
                 PROBLEM,
-                f"{gpu.name or 'The GPU'} has compute capability {gpu.architecture}, and CUDA {torch.cuda}, which "
-                f"torch {torch.version} was built with, compiles for {row['oldest']} to {row['newest']} only.",
+                f"{gpu.name or 'The GPU'} has compute capability {gpu.architecture}, and torch {torch.version} "
+                f"was built with CUDA {torch.cuda}, which knows {row['oldest']} to {row['newest']} only.",
                 "the first operation fails with 'no kernel image is available for execution on the device'",
                 case.table.source(row["source"]),
                 reinstall=choice.build is not None,
