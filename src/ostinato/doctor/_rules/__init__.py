@@ -43,6 +43,7 @@ RULES: tuple[Callable[[Case, Choice], Iterator[Finding]], ...] = (
     _companions.nvidia_packages,
     _torch.unknown_version,
     _companions.triton,
+    _companions.numpy,
     _torch.several,
     _nvidia.library_path,
     _cuda.no_gpu,

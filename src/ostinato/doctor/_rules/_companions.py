@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .._case import Case
 from .._choose import Choice
-from .._versions import Tests, local, release
+from .._versions import Tests, local, numbers, release
 from ._finding import PROBLEM, WARNING, Finding
 
 _NVIDIA = re.compile(r"^nvidia-(?:cublas|cudnn|cuda-runtime|nccl)-cu(\d\d)$")
@@ -75,6 +75,24 @@ def triton(case: Case, choice: Choice) -> Iterator[Finding]:
             "torch.compile calls functions of triton that change between versions",
             case.table.source("pypi"),
             (f"pip install 'triton{needed}'",),
+        )
+
+
+def numpy(case: Case, choice: Choice) -> Iterator[Finding]:
+    """torch before 2.3 was compiled against NumPy 1; on Windows some later ones too."""
+    torch = case.machine.torch
+    have = case.machine.packages.get("numpy", "")
+    if case.wanted.text or torch is None or not torch.version or numbers(have)[:1] < (2,):
+        return
+    windows = case.machine.system.name == "windows"
+    if numbers(torch.version) < ((2, 5) if windows else (2, 3)):
+        yield Finding(
+            "numpy",
+            WARNING,
+            f"NumPy {have} is installed, and torch {torch.version} was built for NumPy 1.",
+            "what exchanges arrays fails with '_ARRAY_API not found' or 'Numpy is not available'",
+            "https://github.com/pytorch/pytorch/issues/135013",
+            ("pip install 'numpy<2'",),
         )
 
 

@@ -82,8 +82,9 @@ def toolkit(case: Case, choice: Choice) -> Iterator[Finding]:
             yield Finding(
                 "no-kernels",
                 PROBLEM,
-                f"{gpu.name or 'The GPU'} has compute capability {gpu.architecture}, and torch {torch.version} "
-                f"was built with CUDA {torch.cuda}, which knows {row['oldest']} to {row['newest']} only.",
+                f"{gpu.name or 'The GPU'} has compute capability {gpu.architecture}, and torch "
+                f"{torch.version} was built with CUDA {torch.cuda}, which knows {row['oldest']} to "
+                f"{row['newest']} only.",
                 "the first operation fails with 'no kernel image is available for execution on the device'",
                 case.table.source(row["source"]),
                 reinstall=choice.build is not None,
@@ -235,7 +236,7 @@ def refused_wish(case: Case, choice: Choice) -> Iterator[Finding]:
             f"The table, made on {case.table.made}, has no {case.wanted}; it goes from "
             f"{case.table.versions[-1]} to {case.table.newest}.",
         )
-    elif not choice.refused:
+    elif not choice.refused and any(case.table.builds(each, case.platform) for each in matching):
         has = sorted(
             {each.variant for version in matching for each in case.table.builds(version, case.platform)}
         )

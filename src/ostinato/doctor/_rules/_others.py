@@ -62,6 +62,8 @@ def _kind(variant: str) -> str:
 
 
 def _gfx(case: Case, choice: Choice) -> Iterator[Finding]:
+    if case.platform != "linux-x86_64":
+        return
     build = case.installed
     override = case.machine.environment.get("HSA_OVERRIDE_GFX_VERSION", "")
     for gpu in case.machine.amd.gpus:
@@ -93,7 +95,7 @@ def _gfx(case: Case, choice: Choice) -> Iterator[Finding]:
                 f"Whether {in_use.variant if in_use else 'a ROCm build'} has code for "
                 f"{gpu.name or 'the GPU'} ({gpu.architecture or 'architecture unknown'}) is unknown.",
             )
-    if case.platform == "linux-x86_64" and choice.device == "rocm" and not choice.build and not build:
+    if choice.device == "rocm" and not choice.build and not build:
         reasons = [
             each.reason for _, each in choice.refused if each.rule == "architecture" and not each.unknown
         ]

@@ -62,18 +62,16 @@ def _version(case: Case) -> Iterator[Finding]:
     if tag is None or not case.platform:
         return
     versions = [each for each in case.table.versions if each in case.wanted.tests]
-    if not versions or any(tag in case.table.python_tags(each, case.platform) for each in versions):
-        return
     known = _tags(case, versions)
+    if not known or any(tag in case.table.python_tags(each, case.platform) for each in versions):
+        return  # a platform without any wheel has a rule of its own
     version = case.machine.python.version
     what = f"torch {case.wanted.tests.text}" if case.wanted.tests.text else "torch"
     yield Finding(
         "python-version",
         PROBLEM,
         f"{what} has no wheel for Python {version}{_threads(case)} on {case.platform}.",
-        f"the wheels on the registry are for {known}"
-        if known
-        else "the registry has no wheel for this platform",
+        f"the wheels on the registry are for {known}",
         case.table.source("pypi"),
         (_other_python(case, versions),),
     )
@@ -106,7 +104,7 @@ def libraries(case: Case, choice: Choice) -> Iterator[Finding]:
     if not case.platform or choice.build is not None:
         return
     refused = [refusal for _, refusal in choice.refused if refusal.rule == "system"]
-    if not refused:
+    if not refused or any(refusal.rule not in ("system", "python") for _, refusal in choice.refused):
         return
     musl = case.machine.system.libc.startswith("musl")
     yield Finding(
