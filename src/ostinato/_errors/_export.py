@@ -120,6 +120,16 @@ MESSAGES = {
         "{where} is tied to the device {device} (at {node}).",
         "move the module and its example arguments to the CPU before exporting, or pass portable=False",
     ),
+    "unportable_dtype": (
+        ExportError,
+        "{where} computes in {operator} with {dtype}, which not every torch from 2.11 on knows in a file.",
+        "convert to another dtype before, or pass portable=False",
+    ),
+    "dtype_argument": (
+        ExportError,
+        "{operator} takes the dtype {dtype} and gives another, which no file of this torch can say.",
+        "export the model without it, or with a newer torch and portable=False",
+    ),
     "input_value": (
         ExportError,
         "The argument {value} ({kind}) cannot be part of a signature.",

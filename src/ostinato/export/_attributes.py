@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils import _pytree as pytree
 
+from ._signature import dtype_name
+from ._vet import STAND_INS
+
 # What every module has, and `training`, which a call does not keep state in.
 _INTERNAL = frozenset(vars(torch.nn.Module()))
 
@@ -57,7 +60,21 @@ def taken(value: Any) -> Value:
 
 def _copied(leaf: Any) -> Any:
     watched = isinstance(leaf, torch.Tensor) and not isinstance(leaf, torch.nn.Parameter)
-    return leaf.detach().clone() if watched else leaf
+    return copied(leaf) if watched else leaf
+
+
+def copied(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, also of a dtype that has no operators."""
+    other = STAND_INS.get(dtype_name(tensor.dtype))
+    if other is None:
+        return tensor.detach().clone()
+    return tensor.detach().view(getattr(torch, other)).clone().view(tensor.dtype)
+
+
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements as uint8, which every dtype can be compared as."""
+    flat = copied(tensor).resolve_conj().resolve_neg().reshape(-1)
+    return flat.view(torch.uint8)
 
 
 def put(module: torch.nn.Module, name: str, value: Any) -> None:
@@ -70,7 +87,7 @@ def same(first: Any, second: Any) -> bool:
     if first is second:
         return True
     if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
-        return alike(first, second) and torch.equal(first, second)
+        return alike(first, second) and torch.equal(as_bytes(first), as_bytes(second))
     if isinstance(first, float) and isinstance(second, float) and math.isnan(first):
         return math.isnan(second)
     if isinstance(first, (int, float, str, complex)) and type(first) is type(second):

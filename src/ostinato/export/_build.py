@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch._export.serde.serialize import ExportedProgramDeserializer, _dict_to_
 from torch.export import ExportedProgram
 
 from .._errors import OstinatoError, fail
+from ._stand_ins import restore, true_view
 from ._vet import DTYPES, VettedArchive, VettedModel, extent, schema_name
 from ._vet._archive import CONSTANTS, WEIGHTS
 from ._vet._program import arguments, every_node
@@ -21,18 +23,25 @@ class Builder:
     def __init__(self, archive: VettedArchive) -> None:
         self._archive = archive
         self._storages: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
-        self._tensors: dict[tuple[str, str, tuple[str, ...], str], torch.Tensor] = {}
+        self._tensors: dict[tuple[str, str, tuple[str, ...], str, str | None], torch.Tensor] = {}
 
-    def build(self, model: VettedModel) -> ExportedProgram:
-        """The program; ArchiveError where torch does not accept it or lacks one of its operators."""
+    def build(self, model: VettedModel, dtypes: Mapping[str, str] | None = None) -> ExportedProgram:
+        """The program; ArchiveError where torch does not accept it or lacks one of its operators.
+
+        ``dtypes`` are the values that have another dtype than the document says.
+        """
         self._check_registered(model)
+        dtypes = dtypes or {}
+        own = _by_weight(model.document, dtypes)
         try:
-            return ExportedProgramDeserializer().deserialize(
+            program = ExportedProgramDeserializer().deserialize(
                 _dict_to_dataclass(schema.ExportedProgram, model.document),
-                self._tensors_of(model.weights, WEIGHTS),
-                self._tensors_of(model.constants, CONSTANTS),
+                self._tensors_of(model.weights, WEIGHTS, own),
+                self._tensors_of(model.constants, CONSTANTS, own),
                 None,
             )
+            restore(program, dtypes)
+            return program
         except OstinatoError:
             raise
         except Exception as error:  # a document of the right form may still make no sense
@@ -52,23 +61,28 @@ class Builder:
                     "export.unregistered", path=self._archive.path, model=model.name, operator=target
                 ) from None
 
-    def _tensors_of(self, config: dict[str, Any], folder: str) -> dict[str, torch.Tensor]:
+    def _tensors_of(
+        self, config: dict[str, Any], folder: str, dtypes: Mapping[str, str]
+    ) -> dict[str, torch.Tensor]:
         sharers: dict[str, list[str]] = {}
         for name, payload in config.items():
             sharers.setdefault(payload["path_name"], []).append(name)
         return {
-            name: self._tensor(name, payload, folder, tuple(sorted(sharers[payload["path_name"]])))
+            name: self._tensor(
+                name, payload, folder, tuple(sorted(sharers[payload["path_name"]])), dtypes.get(name)
+            )
             for name, payload in config.items()
         }
 
     def _tensor(
-        self, name: str, payload: dict[str, Any], folder: str, sharers: tuple[str, ...]
+        self, name: str, payload: dict[str, Any], folder: str, sharers: tuple[str, ...], dtype: str | None
     ) -> torch.Tensor:
         entry = folder + payload["path_name"]
-        key = (name, entry, sharers, repr(payload))
+        key = (name, entry, sharers, repr(payload), dtype)
         if key not in self._tensors:
             storage = self._storage(entry, payload["tensor_meta"], sharers)
-            self._tensors[key] = _view(storage, payload)
+            tensor = _view(storage, payload)
+            self._tensors[key] = tensor if dtype is None else true_view(tensor, dtype)
         return self._tensors[key]
 
     def _storage(self, entry: str, meta: dict[str, Any], sharers: tuple[str, ...]) -> torch.Tensor:
@@ -101,6 +115,16 @@ def _view(storage: torch.Tensor, payload: dict[str, Any]) -> torch.Tensor:
     if payload["is_param"]:
         return torch.nn.Parameter(tensor, requires_grad=meta["requires_grad"])
     return tensor.requires_grad_(meta["requires_grad"])
+
+
+def _by_weight(document: dict[str, Any], dtypes: Mapping[str, str]) -> dict[str, str]:
+    """The dtypes by the names of parameters, buffers and constants."""
+    found = {}
+    for spec in document["graph_module"]["signature"]["input_specs"]:
+        ((kind, item),) = spec.items()
+        if f"{kind}_name" in item and item["arg"]["name"] in dtypes:
+            found[item[f"{kind}_name"]] = dtypes[item["arg"]["name"]]
+    return found
 
 
 def _operators(document: dict[str, Any]) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import fail
 from .._version import __version__
-from ._vet import DTYPES, METADATA, Bad, VettedArchive
+from ._vet import DTYPES, METADATA, STAND_INS, Bad, VettedArchive
 from ._vet._names import MODEL_NAME, qualified_name
 from ._vet._types import (
     boolean,
@@ -24,7 +24,7 @@ from ._vet._types import (
     union,
 )
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no dtypes
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ class StateInfo:
 
 @dataclass(frozen=True)
 class Metadata:
-    """All of ``ostinato.json``. ``source`` and ``verification`` are what the writer of the file gave."""
+    """All of ``ostinato.json``. ``source`` and ``verification`` are what the writer of the file gave.
+
+    ``dtypes`` names, program by program, the values that are of another dtype
+    than the program in the file says, one that not every torch can name there.
+    """
 
     methods: dict[str, MethodInfo]
     state: dict[str, StateInfo]
@@ -84,6 +88,7 @@ class Metadata:
     source: dict[str, Any] | None = None
     verification: dict[str, Any] | None = None
     user: dict[str, Any] = field(default_factory=dict)
+    dtypes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The document, as `read_metadata` reads it back."""
@@ -137,7 +142,7 @@ def _tree(value: Any) -> None:
 
 
 _dim = record({"dim": text, "min": nullable(integer()), "max": nullable(integer())})
-_dtype = one_of(*(name for name, _ in DTYPES.values()))
+_dtype = one_of(*(name for name, _ in DTYPES.values()), *STAND_INS)
 _TREE = union(
     {
         "tensor": record({"dtype": _dtype, "shape": list_of(_extent)}),
@@ -167,10 +172,11 @@ _method = record(
         "resets": boolean,
     }
 )
+_value_name = matching(r"[A-Za-z0-9_./]{1,512}", "the name of a value")
 _version = matching(r"[\w.+\-]{1,64}", "a version")
 _document = record(
     {
-        "schema": one_of(SCHEMA),
+        "schema": one_of(*range(1, SCHEMA + 1)),
         "ostinato": _version,
         "torch": _version,
         "portable": boolean,
@@ -182,5 +188,10 @@ _document = record(
         "source": nullable(dict_of(text, _anything)),
         "verification": nullable(dict_of(text, _anything)),
         "user": dict_of(text, _anything),
-    }
+    },
+    {
+        "dtypes": dict_of(
+            matching(MODEL_NAME, "the name of a program"), dict_of(_value_name, one_of(*STAND_INS))
+        ),
+    },
 )

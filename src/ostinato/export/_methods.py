@@ -14,10 +14,12 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from .._atomic import replacing
 from .._errors import ArchiveError, ExportError, fail
+from ._attributes import as_bytes, same
 from ._build import Builder
 from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
 from ._portable import check_portable
 from ._signature import describe, dtype_name, example
+from ._stand_ins import stand_in
 from ._vet import VettedArchive
 from ._write import write_archive
 
@@ -83,7 +85,12 @@ def save_methods(
         for method, name, variant in plan:
             check_portable(variant.program, method if name == MAIN else name)
     described = _describe(plan, portable, given)
-    programs = {name: variant.program for _, name, variant in plan}
+    programs = {}
+    for method, name, variant in plan:
+        where = method if name == MAIN else name
+        programs[name], values = stand_in(variant.program, where, portable)
+        if values:
+            described.dtypes[name] = values
     with replacing(path) as part:
         try:
             write_archive(part, programs, described.to_json())
@@ -127,7 +134,7 @@ def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[
         for each in used:
             value = tensor_of(variant.program, each)
             _agree(each, values.setdefault(each, value), value)
-            initial = "value" if bool(value.ne(0).any()) else "zeros"
+            initial = "value" if bool(as_bytes(value).any()) else "zeros"
             state[each] = StateInfo(dtype_name(value.dtype), list(value.shape), initial)
         inputs, outputs = describe(variant.program)
         info = methods.setdefault(method, MethodInfo([], variant.on_variant_change, variant.resets))
@@ -136,9 +143,7 @@ def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[
 
 
 def _agree(name: str, first: torch.Tensor, second: torch.Tensor) -> None:
-    if first is not second and not (
-        first.dtype == second.dtype and first.shape == second.shape and torch.equal(first, second)
-    ):
+    if not same(first, second):
         raise fail("export.state_conflict", name=name)
 
 
@@ -195,7 +200,7 @@ def load_methods(path: str | os.PathLike[str]) -> Loaded:
                     raise fail(
                         "export.bad_metadata", path=archive.path, what=f"no program named {each.model}"
                     )
-                program = builder.build(models[each.model])
+                program = builder.build(models[each.model], metadata.dtypes.get(each.model))
                 _check_described(archive.path, program, each)
                 args, kwargs = example(each.inputs)
                 methods.setdefault(method, []).append(
@@ -229,17 +234,16 @@ def load(path: str | os.PathLike[str], method: str = "forward") -> ExportedProgr
     """
     with VettedArchive(path) as archive:
         models = archive.vet_models()
+        dtypes: dict[str, dict[str, str]] = {}
         if archive.metadata is not None:
-            known = {
-                name: info.variants[0].model
-                for name, info in metadata_of(archive).methods.items()
-                if info.variants
-            }
+            metadata = metadata_of(archive)
+            dtypes = metadata.dtypes
+            known = {name: info.variants[0].model for name, info in metadata.methods.items() if info.variants}
         else:
             known = {"forward": MAIN if MAIN in models else next(iter(models))}
         if method not in known or known[method] not in models:
             raise fail("export.no_such_method", path=archive.path, method=method, known=", ".join(known))
-        return Builder(archive).build(models[known[method]])
+        return Builder(archive).build(models[known[method]], dtypes.get(known[method]))
 
 
 def save(

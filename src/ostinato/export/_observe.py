@@ -10,7 +10,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._attributes import Address, Snapshot, Value, alike, equal, plain, same, snapshot
+from ._attributes import Address, Snapshot, Value, alike, as_bytes, equal, plain, same, snapshot
+from ._signature import dtype_name
+from ._vet import STAND_INS
 
 CALLS = 3
 
@@ -43,9 +45,10 @@ class Call:
 def _varied(leaf: Any, generator: torch.Generator) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return leaf
-    if not leaf.is_floating_point():
+    if not leaf.is_floating_point() or dtype_name(leaf.dtype) in STAND_INS:
+        flat = as_bytes(leaf).reshape(leaf.numel(), -1)
         order = torch.randperm(leaf.numel(), generator=generator)
-        return leaf.detach().cpu().reshape(-1)[order].reshape(leaf.shape).to(leaf.device)
+        return flat[order.to(leaf.device)].view(leaf.dtype).reshape(leaf.shape)
     drawn = torch.randn(leaf.shape, generator=generator)
     values = leaf.detach().float()
     spread = float(values.std()) if leaf.numel() > 1 else 0.0

@@ -16,9 +16,10 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
-from ._attributes import Address, own, put
+from ._attributes import Address, as_bytes, own, put
 from ._observe import Call, Observation
-from ._signature import shown
+from ._signature import dtype_name, shown
+from ._vet import STAND_INS
 
 _INNER = "inner"
 
@@ -80,7 +81,7 @@ class _Reset(torch.nn.Module):
         super().__init__()
         for i, value in enumerate(initial):
             self.register_buffer(f"state_{i}", value.clone())
-            if value.any():
+            if dtype_name(value.dtype) in STAND_INS or as_bytes(value).any():
                 self.register_buffer(f"initial_{i}", value.clone(), persistent=False)
         self._count = len(initial)
 

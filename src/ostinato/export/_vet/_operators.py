@@ -40,6 +40,8 @@ SHAPE_ARITHMETIC = frozenset(
 REFUSED = frozenset(
     ["from_file", "save", "manual_seed", "set_", "set_data", "_resize_output", "_resize_output_"]
 )
+# What `&` and its like call on tensors. All other names with two underscores are Python's, not torch's.
+_UNDERSCORED = frozenset(f"__{name}__" for name in ("and", "or", "xor", "lshift", "rshift"))
 _DEVICE_WORDS = ("cudnn", "miopen", "mkldnn", "cuda", "cusparselt", "mps_", "_for_cpu", "xpu")
 
 
@@ -55,7 +57,8 @@ def operator(value: Any) -> None:
     elif match := _OVERLOAD.fullmatch(value):
         if match[2] in REFUSED:
             raise Bad(f"the operator {value} reaches beyond the program and is refused")
-        if not match[2].startswith("__") and not match[3].startswith("__"):
+        plain = not match[2].startswith("__") or match[2] in _UNDERSCORED
+        if plain and not match[3].startswith("__"):
             return
     raise Bad(
         f"the operator {shown(value)} is none of aten, prims, ostinato, control flow or arithmetic on sizes",

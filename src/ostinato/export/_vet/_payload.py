@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._dtypes import DTYPES
 from ._names import qualified_name
-from ._program import DTYPES, tensor_meta
+from ._program import tensor_meta
 from ._types import Bad, boolean, dict_of, matching, one_of, record
 
 MAX_DIMENSIONS = 64
