@@ -118,6 +118,8 @@ def plain(value):
     """As stock sees it: what a file of the oldest torch cannot name is what stands in for it."""
 
     def viewed(leaf):
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
         name = str(leaf.dtype).removeprefix("torch.")
         return leaf if name in ORDINARY else leaf.view(dtype_of(STAND_INS[name]))
 

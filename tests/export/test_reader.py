@@ -396,7 +396,7 @@ def test_stack_traces_of_other_files_are_dropped(good, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda document: document.update(schema=2),
+        lambda document: document.update(schema=99),
         lambda document: document.update(methods={"forward": {}}),
         lambda document: document.update(more=1),
         lambda document: document["methods"]["forward"]["variants"][0].update(model="../x"),

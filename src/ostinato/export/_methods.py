@@ -20,6 +20,7 @@ from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
 from ._portable import check_portable
 from ._signature import describe, dtype_name, example
 from ._stand_ins import stand_in
+from ._subclasses import decomposed, has_parts
 from ._vet import VettedArchive
 from ._write import write_archive
 
@@ -116,12 +117,12 @@ def _plan(methods: Mapping[str, list[Variant]]) -> list[tuple[str, str, Variant]
 
 
 def _functional(variant: Variant) -> Variant:
-    """The variant with its changes of buffers in the signature, where the graph changes them in place."""
-    for node in variant.program.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
-            program = variant.program.run_decompositions({})
-            return replace(variant, program=program)
-    return variant
+    """The variant with its changes of buffers in the signature, and with weights that are plain tensors."""
+    targets = (node.target for node in variant.program.graph.nodes)
+    in_place = any(isinstance(each, torch._ops.OpOverload) and each._schema.is_mutable for each in targets)
+    if not in_place and not has_parts(variant.program):
+        return variant
+    return replace(variant, program=decomposed(variant.program))
 
 
 def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[str, Any]) -> Metadata:

@@ -36,7 +36,7 @@ def stand_in(program: ExportedProgram, where: str, portable: bool) -> tuple[Expo
     if not any(_dtypes_of(node) & dtypes.keys() for _, node in every_node(program.graph_module)):
         return program, {}
     made = copy.copy(program)
-    made._graph_module = copy.deepcopy(program.graph_module)
+    made._graph_module = _copied(program.graph_module)
     values: Values = {}
     for _, node in every_node(made._graph_module):
         if portable and not only_moves(node, dtypes):
@@ -91,6 +91,14 @@ def every_node(module: torch.nn.Module) -> Iterator[tuple[str, torch.fx.Node]]:
             way = path.replace(".", "/") + "/" if path else ""
             for node in each.graph.nodes:
                 yield way, node
+
+
+def _copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy with the same names: fx would give nodes that are called as functions of Python are another."""
+    made: torch.fx.GraphModule = copy.deepcopy(module)
+    for (_, node), (_, twin) in zip(every_node(module), every_node(made), strict=True):
+        twin.name = node.name
+    return made
 
 
 def _unnamed(portable: bool) -> _Dtypes:

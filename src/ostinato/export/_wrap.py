@@ -19,6 +19,7 @@ from .._errors import fail
 from ._attributes import Address, as_bytes, own, put
 from ._observe import Call, Observation
 from ._signature import dtype_name, shown
+from ._subclasses import decomposed
 from ._vet import STAND_INS
 
 _INNER = "inner"
@@ -132,8 +133,7 @@ def _export(module: torch.nn.Module, call: Call, dynamic_shapes: Any) -> Exporte
             program = torch.export.export(
                 module, fresh.args, fresh.kwargs, dynamic_shapes=dynamic_shapes, strict=False
             )
-            functional: ExportedProgram = program.run_decompositions({})
-            return functional
+            return decomposed(program)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {lines[0] if lines else ''}"

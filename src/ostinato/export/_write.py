@@ -52,7 +52,7 @@ def write_archive(path: Path, programs: Mapping[str, ExportedProgram], metadata:
             writer.entry(name, content)
         for name, program in programs.items():
             writer.program(name, program)
-        writer.entry(f"extra/{METADATA}", json.dumps(metadata, allow_nan=False).encode())
+        writer.entry(f"extra/{METADATA}", _json(metadata))
 
 
 class _Writer:
@@ -74,12 +74,12 @@ class _Writer:
         for each in (*program.state_dict.items(), *program.constants.items()):
             _check_plain(*each)
         document = trim(json.loads(_serialized(name, program)))
-        self.entry(f"models/{name}.json", json.dumps(document).encode())
+        self.entry(f"models/{name}.json", _json(document))
         self.entry(f"data/sample_inputs/{name}.pt", b"")
         weights = self._payloads(program.state_dict, WEIGHTS, "weight_")
-        self.entry(f"{WEIGHTS}{name}_weights_config.json", json.dumps(weights).encode())
+        self.entry(f"{WEIGHTS}{name}_weights_config.json", _json(weights))
         constants = self._payloads(program.constants, CONSTANTS, "tensor_")
-        self.entry(f"{CONSTANTS}{name}_constants_config.json", json.dumps(constants).encode())
+        self.entry(f"{CONSTANTS}{name}_constants_config.json", _json(constants))
 
     def _payloads(self, tensors: Mapping[str, Any], folder: str, prefix: str) -> dict[str, Any]:
         groups: dict[Any, list[str]] = {}
@@ -170,3 +170,7 @@ def _payload(entry: str, original: torch.Tensor, tensor: torch.Tensor, start: in
             "layout": STRIDED,
         },
     }
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,89 @@
+"""Models with quantized weights in files: packed, in operators of torch alone, and the same on every side."""
+
+import os
+
+import pytest
+import torch
+from torch import nn
+
+import ostinato as ost
+from ostinato.export import load, read_metadata, save
+
+from .mx_models import FORMATS, MODELS, quantized
+
+
+def leaves(tensors):
+    return torch.utils._pytree.tree_leaves(tensors)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_makes_the_trip(name, format, tmp_path):
+    module, args = quantized(name, format)
+    with torch.no_grad():
+        expected = module(*args)
+        program = torch.export.export(module, args)
+        save(program, tmp_path / "m.pt2")
+        for read in (load, torch.export.load):
+            assert torch.equal(read(tmp_path / "m.pt2").module()(*args), expected)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_weights_stay_packed_in_the_file_under_their_own_names(format, tmp_path):
+    torch.manual_seed(0)
+    module = ost.mx.quantize_(nn.Linear(2048, 2048, bias=False), getattr(ost.mx, format))
+    packed = {}
+    for name, weight in module.named_parameters():
+        packed[f"{name}.qdata"], packed[f"{name}.scale"] = weight.qdata, weight.scale
+    save(torch.export.export(module, (torch.randn(1, 2048),)), tmp_path / "m.pt2")
+    assert os.path.getsize(tmp_path / "m.pt2") <= 1.02 * sum(each.nbytes for each in packed.values())
+    state = load(tmp_path / "m.pt2").state_dict
+    assert state.keys() == packed.keys()
+    for name, tensor in state.items():
+        assert tensor.dtype == packed[name].dtype
+        assert torch.equal(tensor.view(torch.uint8), packed[name].view(torch.uint8))
+    assert read_metadata(tmp_path / "m.pt2").portable
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_code_under_every_scale(format, tmp_path):
+    """Also scales of 0 (2^-127, where products are denormal) and of 255 (NaN)."""
+    kind = getattr(ost.mx, format)
+    count, size = kind.packed
+    codes = torch.arange(256 * size).mul(37).to(torch.uint8).reshape(-1, 32 * size // count)
+    scales = torch.tensor([0, 1, 22, 23, 104, 127, 128, 230, 253, 254, 255], dtype=torch.uint8)
+    rows = len(codes) * len(scales)
+    qdata = codes.repeat(len(scales), 1).view(kind.storage)
+    scale = scales.repeat_interleave(len(codes)).reshape(rows, 1).view(torch.float8_e8m0fnu)
+    layer = nn.Embedding(rows, 32)
+    weight = ost.mx.MXTensor(qdata, scale, kind, (rows, 32), 32, torch.float32)
+    layer.weight = nn.Parameter(weight, requires_grad=False)
+    every = torch.arange(rows)
+    save(torch.export.export(layer, (every,)), tmp_path / "m.pt2")
+    expected = weight.dequantize()
+    assert expected.isnan().any()
+    for read in (load, torch.export.load):
+        got = read(tmp_path / "m.pt2").module()(every)
+        assert torch.equal(got.view(torch.int32), expected.view(torch.int32))
+
+
+def test_a_module_with_state_beside_quantized_weights(tmp_path):
+    class Remembers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(32, 32)
+            self.last = torch.zeros(1, 32)
+
+        def forward(self, x):
+            self.last = torch.tanh(self.layer(x) + self.last)
+            return self.last + 0
+
+    torch.manual_seed(0)
+    module = ost.mx.quantize_(Remembers().eval(), ost.mx.mxfp4)
+    x = torch.randn(1, 32)
+    save(module, tmp_path / "m.pt2", (x,))
+    assert "layer.weight.qdata" in load(tmp_path / "m.pt2").state_dict
+    run = load(tmp_path / "m.pt2").module()
+    with torch.no_grad():
+        for _ in range(3):
+            assert torch.equal(run(x), module(x))
