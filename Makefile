@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim docs errors operators clean
+.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim docs errors operators clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -36,6 +36,15 @@ demo: setup ## deploy a real TorchScript model and run it on half a minute of sp
 
 test: setup ## run every test
 	$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+TORCHES ?= 2.11.0 2.13.0
+check-portable: setup ## write programs of all kinds, run them with torch alone: each of TORCHES, in a .venv of its own
+	rm -rf build/portable && $(BIN)/python -W ignore -m tests.export.portable build/portable
+	@for torch in $(TORCHES); do \
+	    test -x .portable/$$torch/bin/python || $(PYTHON) -m venv .portable/$$torch; \
+	    .portable/$$torch/bin/python -m pip --disable-pip-version-check install -q $(PIP_FLAGS) torch==$$torch numpy && \
+	    .portable/$$torch/bin/python -I tests/export/alone.py build/portable || exit 1; \
+	done
 
 COUNT ?= 20000
 SEED ?= 0

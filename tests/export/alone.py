@@ -33,7 +33,7 @@ def wrong(path):
                 return f"call {i}: {len(got)} results"
             for mine, its in zip(got, expected, strict=True):
                 if not _equal(mine, its):
-                    return f"call {i}: {mine.dtype} {list(mine.shape)} differs from {its.dtype}"
+                    return f"call {i}: {mine} is not {its}"[:500]
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:500]
     return ""
@@ -42,6 +42,8 @@ def wrong(path):
 def _equal(mine, its):
     import torch
 
+    if not isinstance(its, torch.Tensor):
+        return type(mine) is type(its) and mine == its
     if mine.dtype != its.dtype or mine.shape != its.shape:
         return False
     if torch.equal(mine.contiguous().reshape(-1).view(torch.uint8), its.reshape(-1).view(torch.uint8)):

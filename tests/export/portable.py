@@ -43,7 +43,7 @@ def write(folder, dtypes=WHOLE, models=tuple(MODELS)):
     _write(folder / "flow.pt2", Flow(), [(torch.ones(3),), (-torch.ones(3),)])
     batch = torch.export.Dim("batch", min=2, max=64)
     calls = [(torch.randn(rows, 4),) for rows in (3, 17)]
-    _write(folder / "dynamic.pt2", Affine(), calls, dynamic_shapes=({0: batch}, None, None))
+    _write(folder / "dynamic.pt2", Affine(), calls, dynamic_shapes=({0: batch},))
     return len(list(folder.glob("*.pt2")))
 
 
