@@ -15,7 +15,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     """The program in operators without side effects; a weight ``w`` of parts is ``w.qdata``, ``w.scale``…"""
     names = _parts(program)
     with torch.no_grad():
-        made = program.run_decompositions({})
+        made: ExportedProgram = program.run_decompositions({})
     if names:
         for spec in (*made.graph_signature.input_specs, *made.graph_signature.output_specs):
             if spec.target is not None:
