@@ -9,7 +9,7 @@ from typing import Optional
 from .._errors import fail
 from ._machine import Gpu, Machine
 from ._table import Build, Table, kind_of
-from ._versions import Tests, at_least, local, numbers, python_tag
+from ._versions import Range, at_least, local, numbers, python_tag
 
 _VARIANT = re.compile(r"^(cpu|cu\d{2,3}|rocm(\d+(\.\d+)*)?|xpu|cuda|mps)$")
 _SYSTEMS = {"linux": "linux", "windows": "windows", "macos": "macos"}
@@ -21,7 +21,7 @@ class Wanted:
 
     def __init__(self, text: Optional[str]) -> None:
         self.text = (text or "").strip()
-        self.tests = Tests("")
+        self.tests = Range("")
         self.variant = ""
         if self.text:
             self._parse()
@@ -36,7 +36,7 @@ class Wanted:
         if version and version[0].isdigit():
             version = "==" + version
         try:
-            self.tests = Tests(version)
+            self.tests = Range(version)
         except ValueError:
             raise fail("doctor.want", want=self.text) from None
         if (self.variant and not _VARIANT.match(self.variant)) or not rest:

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if options.collect:
         from ._probe import look
 
-        print(json.dumps(look().to_json(), indent=1))
+        print(json.dumps(look().without_names().to_json(), indent=1))
         return 0
     if options.error is not None:
         return _explain(options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any, Optional
 
 from .._errors import fail
@@ -131,6 +132,24 @@ class Machine:
     def to_json(self) -> dict[str, Any]:
         """As the collector writes it: empty fields are left out."""
         return {"schema": SCHEMA, **_plain(self)}
+
+    def without_names(self) -> Machine:
+        """The record without folders that could name a person or a company."""
+        torches = tuple(dataclasses.replace(each, path=_tail(each.path)) for each in self.torches)
+        environment = dict(self.environment)
+        for name in ("LD_LIBRARY_PATH", "LD_PRELOAD"):
+            if name in environment:
+                parts = [each for each in environment[name].split(":") if _LIBRARIES.search(each)]
+                environment[name] = ":".join(map(_tail, parts))
+        return dataclasses.replace(self, torches=torches, environment=environment)
+
+
+_LIBRARIES = re.compile("cuda|cudnn|nccl|rocm|libgomp|libstdc", re.IGNORECASE)
+
+
+def _tail(path: str) -> str:
+    parts = path.replace("\\", "/").split("/")
+    return "/".join(parts) if len(parts) <= 2 else "…/" + "/".join(parts[-2:])
 
 
 def _plain(value: Any) -> Any:

@@ -178,11 +178,11 @@ class Table:
 
 
 def _fits(requirement: str, torch: str) -> bool:
-    from ._versions import Tests
+    from ._versions import Range
 
     if requirement.startswith("==") and not requirement.endswith("*"):
         return numbers(requirement[2:]) == numbers(torch)
-    return torch in Tests(requirement)
+    return torch in Range(requirement)
 
 
 @functools.lru_cache(maxsize=None)

@@ -48,7 +48,7 @@ def _compare(one: tuple[int, ...], two: tuple[int, ...]) -> int:
     return (padded[0] > padded[1]) - (padded[0] < padded[1])
 
 
-class Tests:
+class Range:
     """Several conditions on a version, separated by commas: ``>=2.8,<2.10``, ``==2.9``, ``~=2.9.0``."""
 
     def __init__(self, text: str) -> None:

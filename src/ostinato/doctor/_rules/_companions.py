@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .._case import Case
 from .._choose import Choice
-from .._versions import Tests, local, numbers, release
+from .._versions import Range, local, numbers, release
 from ._finding import PROBLEM, WARNING, Finding
 
 _NVIDIA = re.compile(r"^nvidia-(?:cublas|cudnn|cuda-runtime|nccl)-cu(\d\d)$")
@@ -67,7 +67,7 @@ def triton(case: Case, choice: Choice) -> Iterator[Finding]:
         return
     row = case.table.release(release(torch.version)) or {}
     needed = row.get("triton", "")
-    if needed and case.installed.kind == "cuda" and release(have) not in Tests(needed):
+    if needed and case.installed.kind == "cuda" and release(have) not in Range(needed):
         yield Finding(
             "triton",
             WARNING,

@@ -180,7 +180,8 @@ def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
         if not _present(case):
             yield Finding("kernels-unknown", UNKNOWN, f"Which build fits is unknown: {_reason(choice)}.")
     elif choice.refused:
-        level = NOTE if case.installed is not None and case.installed.kind == "cpu" else PROBLEM
+        contented = not case.wanted.text and case.installed is not None and case.installed.kind == "cpu"
+        level = NOTE if contented else PROBLEM
         yield Finding(
             "gpu-unsupported",
             level,
