@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim docs errors operators clean
+.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim docs errors operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -93,6 +93,9 @@ errors: setup ## write docs/reference/errors.md from the tables of messages
 
 operators: setup ## the same for operators.md, from PyTorch's operator samples (a minute)
 	$(BIN)/python scripts/operators.py
+
+doctor-table: setup ## check the doctor's table of facts, also against the package registry
+	$(BIN)/python scripts/doctor_table.py --registry
 
 clean: ## remove everything that a target made
 	rm -rf $(VENV) build dist site demo
