@@ -96,7 +96,12 @@ def test_what_dequantizes(format):
 
 def test_changes_in_place_are_refused():
     q = made(ost.mx.mxfp4, 4, 32)
-    for change in (lambda: q.add_(1), lambda: q.zero_(), lambda: q.copy_(torch.ones(4, 32))):
+    for change in (
+        lambda: q.add_(1),
+        lambda: q.zero_(),
+        lambda: q.copy_(torch.ones(4, 32)),
+        lambda: torch._foreach_add_([q], 1),  # in a list
+    ):
         with pytest.raises(ost.UsageError, match="in place"):
             change()
     with pytest.raises(ost.UsageError, match="in place"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .._errors import fail
 from ._tensor import MXTensor
@@ -17,13 +17,13 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {}
 
 def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of ``func``."""
-    handler = _HANDLERS.get(func)
+    handler = _HANDLERS.get(func) or _HANDLERS.get(func._schema.name)
     made = handler(*args, **kwargs) if handler is not None else NotImplemented
     if made is not NotImplemented:
         return made
     for argument, given in zip(func._schema.arguments, args, strict=False):
         written = argument.alias_info is not None and argument.alias_info.is_write
-        if written and isinstance(given, MXTensor):
+        if written and any(isinstance(each, MXTensor) for each in tree_leaves(given)):
             raise fail("mx.in_place", op=func)
     if any(isinstance(kwargs.get(a.name), MXTensor) for a in func._schema.arguments if a.is_out):
         raise fail("mx.in_place", op=func)

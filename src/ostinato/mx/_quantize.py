@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .._errors import fail
@@ -9,6 +11,7 @@ from ._elements import encode
 from ._formats import FORMATS, MXFormat
 from ._packing import pack
 from ._scales import MODES, exponents, scaled, to_bytes
+from ._sharding import is_sharded, on_shards
 from ._tensor import MXTensor
 
 BLOCK_SIZES = (16, 32, 64, 128)
@@ -39,12 +42,16 @@ def quantize(
         An ``MXTensor`` of the shape and dtype of ``x``, without a gradient. Scales are
         between 2^-127 and 2^127. A block of zeros has the least one; one that holds a
         NaN or an infinity has a scale of NaN, and so do its elements when dequantized.
+        Of a DTensor whose rows are whole, a DTensor of the same placements.
 
     Raises:
         UsageError: another dtype, no dimension, an unknown format, block size or mode.
     """
     check(x, format, block_size, scale_mode)
     x = x.detach()
+    if is_sharded(x):
+        how: Any = {"block_size": block_size, "scale_mode": scale_mode}
+        return on_shards(lambda local: quantize(local, format, **how), x)  # type: ignore[return-value]
     wide = x if x.dtype is torch.float64 else x.float()
     blocks = in_blocks(wide, block_size)
     bad = ~blocks.isfinite().all(-1)

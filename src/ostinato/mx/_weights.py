@@ -11,6 +11,7 @@ from torch.nn.parameter import is_lazy
 
 from ._layers import CONVOLUTIONS, LAYERS, own_class
 from ._report import LeftWeight
+from ._sharding import is_sharded
 from ._tensor import MXTensor
 
 FilterFn = Callable[[nn.Module, str], bool]
@@ -111,6 +112,8 @@ def _why_not(module: nn.Module, parameter: nn.Parameter, wanted: Wanted) -> str 
         return "it has no shape before the first call"
     if isinstance(parameter, MXTensor):
         return "it is quantized already"
+    if is_sharded(parameter):
+        return "it is a DTensor: quantize the module first, then spread it"
     if parameter.dtype not in _DTYPES:
         return f"its dtype is {parameter.dtype}"
     if not isinstance(module, LAYERS):
