@@ -158,7 +158,7 @@ def test_version_and_help_fit_one_screen(capsys):
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"ostinato {ost.__version__}\n"
-    for verb in ("deploy", "run", "inspect", "quantize", "bench"):
+    for verb in ("deploy", "convert", "run", "inspect", "quantize", "bench"):
         with pytest.raises(SystemExit) as caught:
             main([verb, "--help"])
         assert caught.value.code == 0
@@ -225,12 +225,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("make", BAD)
-@pytest.mark.parametrize("verb", ["inspect", "run", "deploy", "quantize", "bench"])
+@pytest.mark.parametrize("verb", ["inspect", "run", "deploy", "convert", "quantize", "bench"])
 def test_bad_files(tmp_path, monkeypatch, capsys, verb, make):
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "bad")
     before = sorted(each.name for each in tmp_path.iterdir())
-    assert main([verb, "bad", *(["-o", "new.pt2"] if verb in ("deploy", "quantize") else [])]) == 2
+    assert main([verb, "bad", *(["-o", "new.pt2"] if verb in ("deploy", "convert", "quantize") else [])]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     last, *earlier = reversed(captured.err.strip().splitlines())

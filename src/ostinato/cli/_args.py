@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 from .._errors import fail
 from .._version import __version__
-from . import _bench, _deploy, _doctor, _inspect, _quantize, _run
+from . import _bench, _convert, _deploy, _doctor, _inspect, _quantize, _run
 
 # One line a verb: its file holds NAME, HELP, EXAMPLES, add_arguments and run.
-VERBS: tuple[ModuleType, ...] = (_deploy, _run, _inspect, _quantize, _bench, _doctor)
+VERBS: tuple[ModuleType, ...] = (_deploy, _convert, _run, _inspect, _quantize, _bench, _doctor)
 
 
 class Parser(argparse.ArgumentParser):

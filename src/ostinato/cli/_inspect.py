@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections import Counter
 from typing import Any
@@ -43,21 +44,24 @@ def programs(path: str) -> dict[str, Any]:
     """The account of a ``.pt2``, of ours or of stock torch."""
     from ..export import read_metadata
     from ..export._vet import VettedArchive
-    from ..export._vet._program import every_node
+    from ..export._vet._program import every_node, weight_dtypes
 
     operators: Counter[str] = Counter()
-    weights: dict[str, int] = {}
+    tensors: dict[str, dict[str, Any]] = {}
+    parameters: set[str] = set()
     with VettedArchive(path) as file:
         models = file.vet_models()
         described = file.metadata is not None
-        for model in models.values():
-            operators.update(_operator(node["target"]) for node in every_node(model.document))
-            for name, payload in model.weights.items():
-                if payload["is_param"]:
-                    weights[name] = _elements(payload["tensor_meta"]["sizes"])
+    metadata = read_metadata(path) if described else None
+    for model in models.values():
+        operators.update(_operator(node["target"]) for node in every_node(model.document))
+        own = weight_dtypes(model.document, metadata.dtypes.get(model.name, {}) if metadata else {})
+        for name, payload in (*model.weights.items(), *model.constants.items()):
+            tensors[name] = _tensor(payload["tensor_meta"], own.get(name))
+            if payload["is_param"]:
+                parameters.add(name)
     document: dict[str, Any] = {"kind": "pt2"}
-    if described:
-        metadata = read_metadata(path)
+    if metadata is not None:
         document["methods"] = {
             name: [_signature(each.inputs) + " -> " + _tree(each.outputs) for each in info.variants]
             for name, info in metadata.methods.items()
@@ -74,7 +78,9 @@ def programs(path: str) -> dict[str, Any]:
         outputs = _flat(graph, signature["output_specs"], "user_output")
         document["methods"] = {"forward": [f"({inputs}) -> {outputs}"]}
         document["made_by"] = "torch.export.save"
-    document["parameters"] = sum(weights.values())
+    document["parameters"] = sum(math.prod(tensors[name]["shape"]) for name in parameters)
+    document["dtypes"] = _by_dtype(tensors)
+    document["tensors"] = tensors
     document["operators"] = dict(operators.most_common())
     # What a stock torch may not have.
     document["unsupported"] = sorted(
@@ -87,11 +93,20 @@ def _operator(target: str) -> str:
     return target.removeprefix("torch.ops.")
 
 
-def _elements(sizes: list[dict[str, Any]]) -> int:
-    count = 1
-    for size in sizes:
-        count *= int(size.get("as_int", 1))
-    return count
+def _tensor(meta: dict[str, Any], dtype: str | None) -> dict[str, Any]:
+    """A parameter, buffer or constant; ``dtype`` is its own where the program names another."""
+    name, width = DTYPES[meta["dtype"]]
+    shape = [size["as_int"] for size in meta["sizes"]]
+    return {"dtype": dtype or name, "shape": shape, "bytes": math.prod(shape) * width}
+
+
+def _by_dtype(tensors: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for each in tensors.values():
+        total = found.setdefault(each["dtype"], {"tensors": 0, "bytes": 0})
+        total["tensors"] += 1
+        total["bytes"] += each["bytes"]
+    return found
 
 
 def _flat(graph: dict[str, Any], specs: list[dict[str, Any]], kind: str) -> str:
@@ -152,6 +167,8 @@ def _rows(name: str, value: Any) -> list[list[str]]:
 
 
 def _line(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() == {"dtype", "shape", "bytes"}:
+        return f"{value['dtype']}{value['shape']}, {value['bytes']} bytes"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_line(each)}" for key, each in value.items())
     if isinstance(value, list):

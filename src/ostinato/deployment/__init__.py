@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._kind import file_kind as file_kind
 
 if TYPE_CHECKING:
+    from ._convert import convert as convert
     from ._deploy import deploy as deploy
     from ._difference import Difference as Difference
     from ._load import load as load
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ._runtime import Deployed as Deployed, Method as Method
 
 _NEEDS_TORCH = {
+    "convert": "_convert",
     "deploy": "_deploy",
     "Difference": "_difference",
     "DeployReport": "_report",

@@ -80,7 +80,7 @@ def deploy(
     else:
         with _few_threads(read.module):
             calls, guessed = _examples.find(read, args, tell)
-            methods = _traced(read, calls, left_out, tell)
+            methods = traced(read, calls, left_out, tell)
     tell(f"writing {os.fspath(out)}")
     with candidate(out) as path:
         metadata = {
@@ -144,7 +144,7 @@ def _promise(verify: bool, numerics: str) -> dict[str, Any] | None:
     return {"rtol": rtol, "atol": atol}
 
 
-def _traced(
+def traced(
     source: Source, calls: list[tuple[Any, ...]], left_out: dict[str, str], tell: Tell
 ) -> dict[str, list[Variant]]:
     """``forward`` and the method that resets; what else the model has is named in ``left_out``."""

@@ -14,7 +14,7 @@ from .._errors import OstinatoError, fail
 from ._stand_ins import restore, true_view
 from ._vet import DTYPES, VettedArchive, VettedModel, extent, schema_name
 from ._vet._archive import CONSTANTS, WEIGHTS
-from ._vet._program import arguments, every_node
+from ._vet._program import arguments, every_node, weight_dtypes
 
 
 class Builder:
@@ -32,7 +32,7 @@ class Builder:
         """
         self._check_registered(model)
         dtypes = dtypes or {}
-        own = _by_weight(model.document, dtypes)
+        own = weight_dtypes(model.document, dtypes)
         try:
             program = ExportedProgramDeserializer().deserialize(
                 _dict_to_dataclass(schema.ExportedProgram, model.document),
@@ -115,16 +115,6 @@ def _view(storage: torch.Tensor, payload: dict[str, Any]) -> torch.Tensor:
     if payload["is_param"]:
         return torch.nn.Parameter(tensor, requires_grad=meta["requires_grad"])
     return tensor.requires_grad_(meta["requires_grad"])
-
-
-def _by_weight(document: dict[str, Any], dtypes: Mapping[str, str]) -> dict[str, str]:
-    """The dtypes by the names of parameters, buffers and constants."""
-    found = {}
-    for spec in document["graph_module"]["signature"]["input_specs"]:
-        ((kind, item),) = spec.items()
-        if f"{kind}_name" in item and item["arg"]["name"] in dtypes:
-            found[item[f"{kind}_name"]] = dtypes[item["arg"]["name"]]
-    return found
 
 
 def _operators(document: dict[str, Any]) -> set[str]:

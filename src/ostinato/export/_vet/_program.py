@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._dtypes import DTYPES
@@ -220,6 +220,16 @@ def trim(document: dict[str, Any]) -> dict[str, Any]:
         stack = node["metadata"].get("nn_module_stack")
         node["metadata"] = {} if stack is None else {"nn_module_stack": stack}
     return document
+
+
+def weight_dtypes(document: dict[str, Any], dtypes: Mapping[str, str]) -> dict[str, str]:
+    """From the dtypes of values those of parameters, buffers and constants, by the names that these have."""
+    found = {}
+    for spec in document["graph_module"]["signature"]["input_specs"]:
+        ((kind, item),) = spec.items()
+        if f"{kind}_name" in item and item["arg"]["name"] in dtypes:
+            found[item[f"{kind}_name"]] = dtypes[item["arg"]["name"]]
+    return found
 
 
 def every_node(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
