@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import zipfile
+import zlib
 from types import TracebackType
+from typing import Any
 
 from ._types import Bad, shown
 
 MAX_ENTRIES = 100_000
 MAX_NAME = 512
+_PIECE = 1 << 20
+# Before an entry: its signature, flags, method, checksum, sizes, and how long its name and extra field are.
+_HEADER = struct.Struct("<4s2xHH4xIIIHH")
+_SIZES_LATER, _IN_UTF8 = 1 << 3, 1 << 11
+_HARMLESS = _SIZES_LATER | _IN_UTF8
+_LARGE = 0xFFFFFFFF  # the size is in the extra field
 _PART = re.compile(r"[A-Za-z0-9_.\- ]+", re.ASCII)
 
 
@@ -58,24 +67,47 @@ class Zip:
         return found
 
     def read(self, name: str) -> bytearray:
-        """The bytes of an entry; a fresh ``bytearray`` that the caller may keep and change."""
+        """The bytes of an entry; a fresh ``bytearray`` that the caller may keep and change.
+
+        They are read into their place, piece by piece, each piece summed up while
+        it is in the caches: a large weight is neither copied nor read twice.
+        """
         entry = self._entries[name]
         content = bytearray(entry.file_size)
-        view = memoryview(content)
+        view, checksum = memoryview(content), 0
         try:
-            with self._file.open(entry) as stream:
-                while view:
-                    count = stream.readinto(view)  # type: ignore[attr-defined]
-                    if not count:
-                        raise Bad(f"the entry {name} ends too early")
-                    view = view[count:]
-                if stream.read(1):  # the checksum is compared at the end of the entry
-                    raise Bad(f"the entry {name} is longer than it says")
-        except Bad:
-            raise
-        except Exception as error:
-            raise Bad(f"the entry {name} is damaged ({type(error).__name__})") from None
+            file = self._at_the_start_of(entry)
+            while view:
+                count = file.readinto(view[:_PIECE])
+                if not count:
+                    raise Bad(f"the entry {name} ends too early")
+                checksum = zlib.crc32(view[:count], checksum)
+                view = view[count:]
+        except OSError as error:
+            raise Bad(f"the entry {name} cannot be read ({error.strerror})") from None
+        if checksum != entry.CRC:
+            raise Bad(f"the entry {name} is damaged")
         return content
+
+    def _at_the_start_of(self, entry: zipfile.ZipInfo) -> Any:
+        """The file, at the first byte of an entry: after the header that stands before each."""
+        file: Any = self._file.fp
+        if file is None:
+            raise Bad(f"the entry {entry.filename} cannot be read: the file has been closed")
+        file.seek(entry.header_offset)
+        header = file.read(_HEADER.size)
+        if len(header) != _HEADER.size:
+            raise Bad(f"the entry {entry.filename} ends too early")
+        signature, flags, method, crc, packed, size, name, extra = _HEADER.unpack(header)
+        if signature != b"PK\x03\x04" or flags & ~_HARMLESS or method != zipfile.ZIP_STORED:
+            raise Bad(f"the entry {entry.filename} has a header of another kind")
+        later = flags & _SIZES_LATER or size == _LARGE
+        if not later and (crc, packed, size) != (entry.CRC, entry.file_size, entry.file_size):
+            raise Bad(f"the entry {entry.filename} has another size or checksum in its own header")
+        if file.read(name) != entry.filename.encode():
+            raise Bad(f"the entry {entry.filename} has another name in its own header")
+        file.seek(extra, 1)
+        return file
 
     def __enter__(self) -> Zip:
         return self
