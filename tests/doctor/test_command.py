@@ -85,7 +85,12 @@ def test_what_it_cannot_answer_is_2_with_a_hint(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"schema": 9}', '{"cpu": {"colour": 1}}', '{"gpu": []}', '{"cpu": 3}']
+    "text",
+    [
+        *("", "[]", "{", '{"schema": 9}', '{"gpu": []}', '{"cpu": 3}', '{"torches": 1}', '{"torches": [1]}'),
+        *('{"cpu": {"colour": 1}}', '{"cpu": {"name": ["x"]}}', '{"cpu": {"flags": [1]}}'),
+        *('{"python": {"bits": "64"}}', '{"system": {"wsl": 1}}', '{"packages": []}', '{"tools": null}'),
+    ],
 )
 def test_files_that_are_no_record(tmp_path, capsys, text):
     (tmp_path / "machine.json").write_text(text)

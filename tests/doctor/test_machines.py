@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import random
 
 import pytest
 
@@ -66,3 +67,16 @@ def test_the_answer_is_the_same_from_a_file_and_as_json(tmp_path):
     document = json.loads(json.dumps(from_file.to_json()))
     assert document["status"] == from_file.status
     assert diagnose(document["machine"], want=entry.get("want")).findings == from_file.findings
+
+
+def test_a_mixture_of_machines_has_an_answer():
+    chance = random.Random(10)
+    entries = [each.values[0] for each in ALL]
+    wants = [None, *{each["want"] for each in entries if "want" in each}]
+    for _ in range(400):
+        parts = {name for each in entries for name in each["machine"]}
+        picked = {name: chance.choice(entries)["machine"].get(name) for name in sorted(parts)}
+        machine = {name: value for name, value in picked.items() if value is not None}
+        diagnosis = diagnose(machine, want=chance.choice(wants))
+        assert diagnosis.summary in str(diagnosis)
+        assert diagnosis.exit_status == 0 or diagnosis.findings

@@ -27,7 +27,9 @@ class Wanted:
             self._parse()
 
     def _parse(self) -> None:
-        rest = re.sub(r"^(torch|pytorch)\s*", "", self.text)
+        *words, last = self.text.split()
+        text = "".join(words) + "+" + last if words and _VARIANT.match(last) else self.text
+        rest = re.sub(r"^(torch|pytorch)\s*", "", text)
         if _VARIANT.match(rest):
             self.variant = rest
             return
@@ -106,11 +108,17 @@ class Case:
         return "windows" if self.machine.system.wsl else self.machine.system.name
 
     @property
+    def driver_known(self) -> bool:
+        """The driver of NVIDIA, or its CUDA, has a version."""
+        return bool(numbers(self.machine.nvidia.driver) or numbers(self.machine.nvidia.cuda))
+
+    @property
     def driver_cuda(self) -> int:
         """The major CUDA that NVIDIA's driver runs, 0 where that is unknown."""
         nvidia = self.machine.nvidia
-        if nvidia.cuda:
-            return numbers(nvidia.cuda)[0]
+        cuda = numbers(nvidia.cuda)
+        if cuda:
+            return cuda[0]
         if nvidia.driver:
             return self.table.cuda_of_driver(nvidia.driver, self.driver_system)
         return 0

@@ -55,6 +55,15 @@ def _for_one(case: Case) -> Choice:
     return dataclasses.replace(choose(alone), only=best.name)
 
 
+def with_other_python(case: Case) -> Optional[Build]:
+    """The build that the machine could use with another Python, None where its own is no hindrance."""
+    if not any(refusal.rule == "python" for _, refusal in choose(case).refused):
+        return None
+    python = dataclasses.replace(case.machine.python, version="")
+    other = Case(dataclasses.replace(case.machine, python=python), case.table, case.wanted.text)
+    return choose(other).build
+
+
 def choose_cpu(case: Case) -> Optional[Build]:
     """The newest build for the CPU that runs here."""
     for build in _candidates(case, "cpu"):

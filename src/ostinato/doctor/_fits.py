@@ -20,21 +20,23 @@ class Refusal:
 
 
 def runs_on(capability: str, build: Build) -> Optional[bool]:
-    """The build has code for a compute capability; None where either is unknown.
+    """The build has code for a compute capability; None where that is unknown.
 
     Machine code runs on the same major generation with an equal or higher
-    minor number; PTX is compiled by the driver for all later ones.
+    minor number.  The driver compiles PTX for later generations too, but CUDA's
+    own libraries bring none of it, and torch warns that such a GPU is not
+    compatible: what then works is unknown.
     """
     device = numbers(capability)
     if build.at_most and device > numbers(build.at_most):
         return False
-    if not capability or not (build.architectures or build.ptx):
+    if len(device) < 2 or not (build.architectures or build.ptx):
         return None
     for each in build.architectures:
         code = numbers(each)
         if code[0] == device[0] and code[1] <= device[1]:
             return True
-    return any(numbers(each) <= device for each in build.ptx)
+    return None if any(numbers(each) <= device for each in build.ptx) else False
 
 
 def refusals(case: Case, build: Build) -> list[Refusal]:
@@ -80,13 +82,26 @@ def _architectures(case: Case, build: Build) -> list[Refusal]:
     for gpu in case.gpus:
         runs = runs_on(gpu.architecture, build)
         if runs is None:
-            what = gpu.architecture or "the compute capability is unknown"
-            found.append(
-                Refusal("architecture", f"{gpu.name} ({what}) beside {build.variant}: unknown", True)
-            )
+            found.append(Refusal("architecture", no_answer(gpu.architecture, build)[0], True))
         elif not runs:
             found.append(Refusal("architecture", no_kernels(gpu.name, gpu.architecture, build)))
     return found
+
+
+def no_answer(capability: str, build: Build) -> tuple[str, str]:
+    """Why it is unknown whether a build has code for a device, and where that is written."""
+    if not capability:
+        return "the compute capability of the GPU is unknown", build.source
+    if not build.architectures:
+        return f"the table does not say what torch {build.version}+{build.variant} has code for", build.source
+    return (
+        f"for a GPU of compute capability {capability}, torch {build.version}+{build.variant} has portable "
+        "code (PTX) of an older generation only, and warns that the GPU is not compatible",
+        _PORTABLE,
+    )
+
+
+_PORTABLE = "https://github.com/coendevente/SlicerNNInteractive/issues/58"
 
 
 def no_kernels(name: str, capability: str, build: Build) -> str:
@@ -101,9 +116,7 @@ def no_kernels(name: str, capability: str, build: Build) -> str:
 def _driver(case: Case, build: Build) -> Optional[Refusal]:
     needed = numbers(build.cuda)[0]
     nvidia = case.machine.nvidia
-    if not (nvidia.driver or nvidia.cuda):
-        return None
-    if case.driver_cuda >= needed:
+    if not case.driver_known or case.driver_cuda >= needed:
         return None
     row = case.table.driver_for(build.cuda, case.driver_system)
     least = row["driver"] if row else "unknown"

@@ -161,39 +161,44 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_PARTS = {"system": System, "cpu": Cpu, "python": Python, "nvidia": Nvidia, "amd": Amd, "intel": Intel}
+_ITEMS = {"gpus": Gpu, "torches": Torch}
 
 
 def from_json(document: Any, source: str = "the record") -> Machine:
     """The machine that a document describes; UsageError where it is none."""
     if not isinstance(document, dict) or document.get("schema", SCHEMA) != SCHEMA:
         raise fail("doctor.record", source=source, reason=f"it is not a record of schema {SCHEMA}")
-    values: dict[str, Any] = {}
-    for name, value in document.items():
-        if name in _PARTS:
-            values[name] = _part(_PARTS[name], value, name, source)
-        elif name == "torches":
-            values[name] = tuple(_part(Torch, each, name, source) for each in value)
-        elif name in ("packages", "environment"):
-            values[name] = {str(key): str(each) for key, each in value.items()}
-        elif name in ("tools", "failed"):
-            values[name] = tuple(value)
-        elif name != "schema":
-            raise fail("doctor.record", source=source, reason=f"{name!r} is no part of a record")
-    return Machine(**values)
+    rest = {name: value for name, value in document.items() if name != "schema"}
+    try:
+        machine: Machine = _part(Machine, rest, "it")
+    except ValueError as error:
+        raise fail("doctor.record", source=source, reason=error) from error
+    return machine
 
 
-def _part(kind: Any, document: Any, name: str, source: str) -> Any:
-    known = {field.name for field in dataclasses.fields(kind)}
-    if not isinstance(document, dict) or set(document) - known:
-        strange = sorted(set(document) - known) if isinstance(document, dict) else document
-        raise fail("doctor.record", source=source, reason=f"{name} has {strange!r}, which is not known there")
-    values = dict(document)
-    if "gpus" in values:
-        values["gpus"] = tuple(_part(Gpu, each, "gpus", source) for each in values["gpus"])
-    if "flags" in values:
-        values["flags"] = tuple(values["flags"])
-    return kind(**values)
+def _part(kind: Any, document: Any, name: str) -> Any:
+    if not isinstance(document, dict):
+        raise ValueError(f"{name} is {document!r}, which is no object")
+    empty = kind()
+    for each in document:
+        if each not in kind.__dataclass_fields__:
+            raise ValueError(f"{name} has {each!r}, which is not known there")
+    return kind(**{each: _value(type(getattr(empty, each)), value, each) for each, value in document.items()})
+
+
+def _value(kind: Any, value: Any, name: str) -> Any:
+    if dataclasses.is_dataclass(kind):
+        return _part(kind, value, name)
+    if kind is tuple and isinstance(value, (list, tuple)):
+        return tuple(_value(_ITEMS.get(name, str), each, name) for each in value)
+    if kind is dict and isinstance(value, dict):
+        return {str(key): _value(str, each, name) for key, each in value.items()}
+    if type(value) is not kind:
+        raise ValueError(f"{name} has {value!r}, which is no {_KINDS[kind]}")
+    return value
+
+
+_KINDS = {str: "text", int: "whole number", bool: "true or false", tuple: "list", dict: "object"}
 
 
 def read(path: str) -> Machine:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._case import Case
-from .._choose import Choice
-from .._fits import no_kernels, runs_on
+from .._choose import Choice, with_other_python
+from .._fits import Refusal, no_answer, no_kernels, runs_on
+from .._table import Build
 from .._versions import at_least, numbers
 from ._finding import NOTE, PROBLEM, UNKNOWN, WARNING, Finding
+from ._system import other_python
 
 
 def _present(case: Case) -> bool:
@@ -55,8 +57,7 @@ def kernels(case: Case, choice: Choice) -> Iterator[Finding]:
                 UNKNOWN,
                 f"Whether torch {build.version}+{build.variant} has code for {gpu.name or 'the GPU'} "
                 f"({gpu.architecture or 'compute capability unknown'}) is unknown.",
-                "the table has no row for it",
-                build.source,
+                *no_answer(gpu.architecture, build),
             )
         elif not runs:
             some = [other for other in case.gpus if runs_on(other.architecture, build)]
@@ -108,10 +109,10 @@ def driver(case: Case, choice: Choice) -> Iterator[Finding]:
     """The driver is new enough for the CUDA of the build."""
     torch = case.machine.torch
     nvidia = case.machine.nvidia
-    if not _present(case) or torch is None or not torch.cuda or not (nvidia.driver or nvidia.cuda):
+    if not _present(case) or torch is None or not case.driver_known:
         return
-    needed = numbers(torch.cuda)[0]
-    if case.driver_cuda >= needed:
+    needed = numbers(torch.cuda)
+    if not needed or case.driver_cuda >= needed[0]:
         return
     row = case.table.driver_for(torch.cuda, case.driver_system)
     least = f"{row['driver']} or later" if row else "a newer one"
@@ -142,7 +143,7 @@ def portable_code(case: Case, choice: Choice) -> Iterator[Finding]:
         if (
             gpu.architecture
             and not native
-            and runs_on(gpu.architecture, build)
+            and runs_on(gpu.architecture, build) is None
             and not at_least(cuda, build.cuda)
         ):
             yield Finding(
@@ -178,7 +179,9 @@ def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
             )
     elif choice.unsure is not None:
         if not _present(case):
-            yield Finding("kernels-unknown", UNKNOWN, f"Which build fits is unknown: {_reason(choice)}.")
+            reason = next(refusal.reason for build, refusal in choice.refused if build == choice.unsure)
+            message = f"Which build fits is unknown: {reason}."
+            yield Finding("kernels-unknown", UNKNOWN, message, fix=_newer_python(case))
     elif choice.refused:
         contented = not case.wanted.text and case.installed is not None and case.installed.kind == "cpu"
         level = NOTE if contented else PROBLEM
@@ -187,15 +190,24 @@ def none_fits(case: Case, choice: Choice) -> Iterator[Finding]:
             level,
             f"No build of {case.wanted} for this Python uses the GPU: {_reason(choice)}.",
             "",
-            choice.refused[0][0].source,
+            _nearest(choice)[0].source,
+            _newer_python(case),
         )
 
 
-def _reason(choice: Choice) -> str:
-    """The reason that the newest build which comes nearest is refused for."""
+def _newer_python(case: Case) -> tuple[str, ...]:
+    build = with_other_python(case)
+    return (other_python(case, [build.version]),) if build else ()
+
+
+def _nearest(choice: Choice) -> tuple[Build, Refusal]:
+    """The newest build which comes nearest, and what it is refused for."""
     order = ("driver", "architecture", "python", "system", "device")
-    by_rule = sorted(choice.refused, key=lambda pair: order.index(pair[1].rule))
-    return by_rule[0][1].reason if by_rule else "the table has no such build"
+    return min(choice.refused, key=lambda pair: order.index(pair[1].rule))
+
+
+def _reason(choice: Choice) -> str:
+    return _nearest(choice)[1].reason if choice.refused else "the table has no such build"
 
 
 def _mixed(case: Case, choice: Choice) -> Finding:
@@ -248,7 +260,7 @@ def refused_wish(case: Case, choice: Choice) -> Iterator[Finding]:
             _dropped(case),
             case.table.source("release.md"),
         )
-    elif choice.device != case.device and choice.device not in ("cpu", "mps"):
+    elif choice.refused and choice.device != case.device and choice.device not in ("cpu", "mps"):
         yield Finding(
             "want-device", PROBLEM, f"{case.wanted} does not run here: {choice.refused[0][1].reason}."
         )

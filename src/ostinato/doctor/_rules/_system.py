@@ -73,7 +73,7 @@ def _version(case: Case) -> Iterator[Finding]:
         f"{what} has no wheel for Python {version}{_threads(case)} on {case.platform}.",
         f"the wheels on the registry are for {known}",
         case.table.source("pypi"),
-        (_other_python(case, versions),),
+        (other_python(case, versions),),
     )
 
 
@@ -90,7 +90,8 @@ def _threads(case: Case) -> str:
     return " (free-threaded)" if case.machine.python.free_threaded else ""
 
 
-def _other_python(case: Case, versions: list[str]) -> str:
+def other_python(case: Case, versions: list[str]) -> str:
+    """How to get a Python that the newest of some versions has wheels for."""
     for version in versions:
         tags = [each for each in case.table.python_tags(version, case.platform) if not each.endswith("t")]
         if tags:
