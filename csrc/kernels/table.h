@@ -9,6 +9,7 @@
 #include "kernels/convolution.h"
 #include "kernels/eigh.h"
 #include "kernels/matmul.h"
+#include "kernels/mx.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
 #include "kernels/pad.h"
@@ -40,6 +41,7 @@ struct KernelTable {
   ChainStore chain_store;
   Pad pad;
   EighKernels eigh;
+  MxKernels mx;
   Update update;
   SumSquares sum_squares;
 };

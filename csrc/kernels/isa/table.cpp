@@ -12,6 +12,7 @@ KernelTable complete() {
   table.isa = OSTINATO_TEXT(OSTINATO_ISA);
   table.vector_bytes = kVectorFloats * static_cast<int>(sizeof(float));
   add_eigh(&table);
+  add_mx(&table);
   add_optimizer(&table);
   add_replay(&table);
   return table;

@@ -7,6 +7,7 @@
 namespace ostinato::OSTINATO_ISA {
 
 void add_eigh(KernelTable* table);
+void add_mx(KernelTable* table);
 void add_optimizer(KernelTable* table);
 void add_replay(KernelTable* table);
 
