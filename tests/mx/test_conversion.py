@@ -215,4 +215,5 @@ def test_memory_is_that_of_one_tensor(tmp_path):
         check=True,
         cwd=tmp_path,
     )
-    assert int(done.stdout) <= 2 * size
+    # One tensor, its codes, and the holes that the C library keeps; however many tensors there are.
+    assert int(done.stdout) <= 5 * size < count * size / 3

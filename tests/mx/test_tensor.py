@@ -79,9 +79,11 @@ def test_what_dequantizes(format):
     q = made(format, 8, 70)
     w, x, signal = q.dequantize(), torch.randn(3, 70), torch.randn(1, 7, 70)
     for function in (
-        lambda w: F.linear(x, w),
-        lambda w: x @ w.t(),
-        lambda w: torch.addmm(torch.ones(8), x, w.mT),
+        lambda w: w.t() + 1,
+        lambda w: torch.addmm(torch.ones(3, 8), x, w.mT),
+        lambda w: torch.addmm(torch.ones(8), x, w.mT, alpha=2),
+        lambda w: x.double() @ w.double().t(),
+        lambda w: torch.ones(2, 8) @ w,
         lambda w: F.embedding(torch.tensor([[1, 3], [7, 0]]), w),
         lambda w: w[:, 5:9] + 1,
         lambda w: w.view(4, 140),
@@ -92,6 +94,51 @@ def test_what_dequantizes(format):
         got, want = function(q), function(w)
         assert type(got) is torch.Tensor
         assert torch.equal(got, want)
+
+
+@by_format
+@pytest.mark.parametrize("rows", [(1,), (), (2, 3), (0,), (300,)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_products(format, rows, dtype):
+    weight, bias, x = torch.randn(8, 70).to(dtype), torch.randn(8).to(dtype), torch.randn(*rows, 70).to(dtype)
+    q = ost.mx.quantize(weight, format)
+    exact = q.dequantize(torch.float64)
+    scale = 1e-6 if dtype is torch.float32 else torch.finfo(dtype).eps
+    for function in (
+        lambda w, b, x: F.linear(x, w, b),
+        lambda w, b, x: F.linear(x, w),
+        lambda w, b, x: x @ w.t(),
+        lambda w, b, x: x @ w.mT + b,
+    ):
+        with torch.profiler.profile() as profile:
+            got = function(q, bias, x)
+        assert any(e.key == "ostinato::mx_linear" for e in profile.key_averages())
+        want = function(exact, bias.double(), x.double())
+        size = function(exact.abs(), bias.double().abs(), x.double().abs())
+        assert (got.dtype, got.shape) == (dtype, want.shape)
+        assert ((got - want).abs() <= 4 * scale * size).all()
+
+
+@by_format
+def test_a_turned_matrix_is_itself_when_turned_back(format):
+    q = made(format, 8, 70)
+    same(q.t().t(), q)
+    same(q.mT.transpose(0, 1), q)
+    assert q.t().shape == (70, 8)
+    assert torch.equal(copy.deepcopy(q.t()) * 1, q.dequantize().t())
+
+
+@by_format
+def test_gradients_of_products(format):
+    q, bias = made(format, 8, 70), torch.randn(8, dtype=torch.float64)
+    numbers = q.dequantize(torch.float64)
+    for function in (lambda x, w, b: F.linear(x, w, b), lambda x, w, b: x @ w.t() + b):
+        x, b = torch.randn(2, 3, 70, requires_grad=True), bias.float().requires_grad_()
+        function(x, q, b).square().sum().backward()
+        wide, c = x.detach().double().requires_grad_(), bias.float().double().requires_grad_()
+        function(wide, numbers, c).square().sum().backward()
+        torch.testing.assert_close(x.grad, wide.grad, check_dtype=False, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(b.grad, c.grad, check_dtype=False, rtol=1e-4, atol=1e-4)
 
 
 def test_changes_in_place_are_refused():

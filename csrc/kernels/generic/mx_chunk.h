@@ -60,7 +60,8 @@ inline Vector half_of_words(Words words) {
 // `decode` says whether a code is among them that stands for no number and does not become a NaN.
 //
 // What every chunk has: kBytes that hold kWeights codes; kGroups of vectors, within which the same lanes of
-// all vectors are of the same block of 16; kFactor, by which what is decoded is too small.
+// all vectors are of the same block of 16; kFactor, by which
+// what is decoded is too small: for the sums, since together with a scale it might exceed all floats.
 
 template <typename E>
 struct Chunk;

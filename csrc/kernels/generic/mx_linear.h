@@ -75,9 +75,9 @@ class Rows {
       const Lanes e = lanes_of(load_as<LaneBytes>(biased + b));
       const Lanes bits = e == 0 ? Lanes{} + 0x00400000 : e << 23;
       const Vector scale = reinterpret_cast<Vector>(e == 255 ? Lanes{} + 0x7fc00000 : bits);
-      store(scales_ + b, scale * C::kFactor);
+      store(scales_ + b, scale);
     }
-    for (; b < end; ++b) scales_[b] = scale_of(biased[b]) * C::kFactor;
+    for (; b < end; ++b) scales_[b] = scale_of(biased[b]);
     if (rest_bytes_ != 0 && last > whole_) {
       std::memcpy(rest_, codes_ + whole_ * C::kBytes, static_cast<size_t>(rest_bytes_));
     }
@@ -158,7 +158,7 @@ inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int
   for (int r = 0; r < R; ++r) {
     float start = args.start == nullptr ? 0.0f : args.start[n + r];
     if (poisoned[r]) start = kNan;
-    for (int m = 0; m < M; ++m) out[m * args.out_row + n + r] = sum_across(total[r][m]) + start;
+    for (int m = 0; m < M; ++m) out[m * args.out_row + n + r] = sum_across(total[r][m]) * C::kFactor + start;
   }
 }
 
@@ -197,13 +197,13 @@ inline void decode_rows(Rows<E>& rows, int64_t first, int64_t count, int64_t k, 
   }
 }
 
-// out[m, first + r] = from[r, m] + start[first + r]
-inline void turn_out(const MxLinearArgs& args, const float* from, int64_t first, int64_t rows,
-                     int64_t stride) {
+// out[m, first + r] = from[r, m] factor + start[first + r]
+inline void turn_out(const MxLinearArgs& args, const float* from, int64_t first, int64_t rows, int64_t stride,
+                     float factor) {
   for (int64_t m = 0; m < args.m; ++m) {
     float* to = args.out + m * args.out_row + first;
     for (int64_t r = 0; r < rows; ++r) {
-      to[r] = from[r * stride + m] + (args.start == nullptr ? 0.0f : args.start[first + r]);
+      to[r] = from[r * stride + m] * factor + (args.start == nullptr ? 0.0f : args.start[first + r]);
     }
   }
 }
@@ -229,7 +229,7 @@ inline void many_rows(const MxLinearArgs& args, int64_t depth) {
       decode_rows(rows, n, count, k, piece, decoded);
       block(product, decoded, 0, count, k, piece);
     }
-    turn_out(args, sums, n, count, product.out_row);
+    turn_out(args, sums, n, count, product.out_row, Chunk<E>::kFactor);
   }
 }
 

@@ -210,7 +210,7 @@ class Recorder:
         if rule(op).writes and not rule(op).metadata_only:
             return True
         storages = [t.untyped_storage() for t in leaves(out) if torch._C._has_storage(t)]
-        return any(s._cdata not in self._numbers and s.nbytes() and s.data_ptr() for s in storages)
+        return any(s._cdata not in self._numbers and s.nbytes() and _address(s) for s in storages)
 
     def _made_meta(self, tensor: torch.Tensor) -> bool:
         return tensor.is_meta and tensor.untyped_storage()._cdata in self._numbers
@@ -355,3 +355,11 @@ def current_recorder() -> Recorder | None:
 
 
 hide_from_dynamo(CaptureMode.__torch_dispatch__)
+
+
+def _address(storage: torch.UntypedStorage) -> int:
+    """0 where there is no memory: a subclass that wraps others has a storage in name only."""
+    try:
+        return storage.data_ptr()
+    except RuntimeError:
+        return 0

@@ -9,6 +9,7 @@ import torch
 
 from ._elements import decode, encode
 from ._formats import MXFormat
+from ._ops import has_kernel, has_numbers, mx_round
 from ._quantize import check, in_blocks
 from ._scales import exponents, scaled
 
@@ -32,15 +33,18 @@ def fake_quantize(
 
 
 def _rounded(x: torch.Tensor, format: MXFormat, block_size: int, scale_mode: str) -> torch.Tensor:
-    """In plain operators, without an ``MXTensor``: what traces a program sees them and no short dtype."""
+    """The numbers. What traces a program sees plain operators, without an ``MXTensor`` and short dtypes."""
     check(x, format, block_size, scale_mode)
+    if has_kernel(x) and has_numbers(x.dtype):
+        rounded: torch.Tensor = mx_round(x, format.name, block_size, scale_mode)
+        return rounded
     blocks = in_blocks(x if x.dtype is torch.float64 else x.float(), block_size)
     bad = ~blocks.isfinite().all(-1, keepdim=True)
     blocks = blocks.masked_fill(bad, 0.0)
     exponent = exponents(blocks.abs().amax(-1, keepdim=True), format, scale_mode)
     elements = decode(encode(scaled(blocks, -exponent), format), format)
-    rounded = scaled(elements.to(blocks.dtype), exponent).masked_fill(bad, float("nan"))
-    return rounded.flatten(-2)[..., : x.shape[-1]].to(x.dtype).contiguous()
+    numbers = scaled(elements.to(blocks.dtype), exponent).masked_fill(bad, float("nan"))
+    return numbers.flatten(-2)[..., : x.shape[-1]].to(x.dtype).contiguous()
 
 
 class _StraightThrough(torch.autograd.Function):

@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .._errors import fail
 from ._tensor import MXTensor
+from ._transposed import Transposed
 
 _aten = torch.ops.aten
 _HANDLERS: dict[Any, Callable[..., Any]] = {}
@@ -73,6 +74,16 @@ def _view(x: MXTensor, size: list[int]) -> Any:
         return NotImplemented
     q, s = x.qdata, x.scale
     return x.like(q.view(*shape[:-1], q.shape[-1]), s.view(*shape[:-1], s.shape[-1]), shape)
+
+
+@_handles(_aten.t.default)
+def _t(x: MXTensor) -> Any:
+    return Transposed(x) if x.dim() == 2 else NotImplemented
+
+
+@_handles(_aten.transpose.int)
+def _transpose(x: MXTensor, a: int, b: int) -> Any:
+    return Transposed(x) if x.dim() == 2 and a % 2 != b % 2 else NotImplemented
 
 
 def _outer(x: MXTensor, dim: int) -> bool:

@@ -9,6 +9,7 @@ import torch
 from .._errors import fail
 from ._elements import encode
 from ._formats import FORMATS, MXFormat
+from ._ops import has_kernel, has_numbers, mx_quantize
 from ._packing import pack
 from ._scales import MODES, exponents, scaled, to_bytes
 from ._sharding import is_sharded, on_shards
@@ -52,6 +53,10 @@ def quantize(
     if is_sharded(x):
         how: Any = {"block_size": block_size, "scale_mode": scale_mode}
         return on_shards(lambda local: quantize(local, format, **how), x)  # type: ignore[return-value]
+    if has_kernel(x) and has_numbers(x.dtype):
+        codes, scales = mx_quantize(x, format.name, block_size, scale_mode)
+        data = codes.view(format.storage), scales.view(torch.float8_e8m0fnu)
+        return MXTensor(*data, format, x.shape, block_size, x.dtype)
     wide = x if x.dtype is torch.float64 else x.float()
     blocks = in_blocks(wide, block_size)
     bad = ~blocks.isfinite().all(-1)

@@ -8,6 +8,7 @@ import torch
 
 from ._elements import decode
 from ._formats import MXFormat, format_of
+from ._ops import has_kernel, has_numbers, mx_dequantize
 from ._packing import unpack
 from ._scales import BIAS, NAN, scaled
 
@@ -52,6 +53,10 @@ class MXTensor(torch.Tensor):
     def dequantize(self, dtype: torch.dtype | None = None) -> torch.Tensor:  # type: ignore[override]
         """The numbers as an ordinary tensor, of ``dtype`` or else of the tensor's own."""
         dtype = self.dtype if dtype is None else dtype
+        if has_numbers(dtype) and has_kernel(self.qdata, self.scale):
+            how = self.format.name, self.block_size, self.shape[-1], dtype
+            numbers: torch.Tensor = mx_dequantize(self.qdata, self.scale, *how)
+            return numbers
         values = decode(unpack(self.qdata, self.format), self.format)
         biased = self.scale.view(torch.uint8).to(torch.int32)
         blocks = values.reshape(*self.scale.shape, self.block_size)
