@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-mx-quality docs errors operators doctor-table clean
+.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx-quality docs errors dtypes operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -48,8 +48,9 @@ check-portable: setup ## write programs of all kinds, run them with torch alone:
 
 COUNT ?= 20000
 SEED ?= 0
-fuzz: setup ## random programs by the thousand, and a minute of threads (COUNT, SEED)
+fuzz: setup ## random programs and damaged files by the thousand, and a minute of threads (COUNT, SEED)
 	$(BIN)/python scripts/fuzz.py --count $(COUNT) --seed $(SEED)
+	$(BIN)/python -W ignore -m tests.export.mutate $(COUNT) $(SEED)
 	$(BIN)/python -m tests.accelerator.concurrency 60
 
 lint: setup ## ruff, mypy and clang-format, all as checks
@@ -88,11 +89,17 @@ bench-mx-quality: setup ## accuracy and error of real models in each MX format
 bench-eigh: setup ## eigenvalues and vectors beside torch.linalg.eigh
 	$(BIN)/python -m benchmarks eigh $(BENCH_FLAGS)
 
+bench-export: setup ## files of quantized models: size, time and memory to load, beside torch.export.load
+	$(BIN)/python -m benchmarks export
+
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 errors: setup ## write docs/reference/errors.md from the tables of messages
 	$(BIN)/python scripts/errors.py
+
+dtypes: setup ## the same for dtypes.md, by trying every dtype in every place of a program (a minute)
+	$(BIN)/python scripts/dtypes.py
 
 operators: setup ## the same for operators.md, from PyTorch's operator samples (a minute)
 	$(BIN)/python scripts/operators.py

@@ -334,6 +334,8 @@ def test_containers_that_would_import_modules(good, tmp_path, node):
     [
         (["schema_version", "major"], 9),
         (["unknown"], 1),
+        (["graph_module", "module_call_graph", 0, "signature"], None),
+        (["graph_module", "module_call_graph"], []),
         (["graph_module", "graph", "custom_obj_values"], {"a": {"name": "a", "class_fqn": "b"}}),
         (["verifiers"], ["EVIL"]),
         (["graph_module", "module_call_graph", 0, "fqn"], 'a"); evil("'),

@@ -145,6 +145,27 @@ MESSAGES = {
         "The arguments or results hold a {kind}.",
         "use tuples, lists and dictionaries with texts as keys",
     ),
+    # ---- other runtimes ----
+    "pte_suffix": (
+        UsageError,
+        "The path {path!r} does not end in .pte.",
+        "ExecuTorch recognises its files by their ending: name it with .pte",
+    ),
+    "no_executorch": (
+        UsageError,
+        "ExecuTorch is not installed, or not for this torch: {reason}",
+        'install it with pip install "ostinato[executorch]"',
+    ),
+    "executorch_dtype": (
+        ExportError,
+        "{name} is of dtype {dtype}, which the ExecuTorch runtime does not know.",
+        "export the module before ost.mx.quantize_, or keep that layer as it is with its filter_fn",
+    ),
+    "executorch": (
+        ExportError,
+        "ExecuTorch cannot lower the program: {reason}",
+        "export the module without what the message names, or use the .pt2 with ost.load",
+    ),
     # ---- state ----
     "no_attribute": (
         UsageError,

@@ -14,6 +14,7 @@ from ._metadata import (
 )
 
 if TYPE_CHECKING:
+    from ._executorch import to_executorch as to_executorch
     from ._methods import (
         Loaded as Loaded,
         Variant as Variant,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ._stateful import trace_stateful as trace_stateful
 
 _NEEDS_TORCH = {
+    "_executorch": ("to_executorch",),
     "_methods": (
         "Loaded",
         "Variant",

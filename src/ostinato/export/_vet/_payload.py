@@ -71,8 +71,13 @@ def _check_extent(entry: str, meta: dict[str, Any], nbytes: int | None) -> None:
 
 
 def bound(document: dict[str, Any], weights: dict[str, Any], constants: dict[str, Any]) -> None:
-    """Check that all parameters, buffers and constants have a tensor of the dtype and shape in the graph."""
+    """Check that all parameters, buffers and constants have a tensor of the dtype and shape in the graph.
+
+    And that it is told how arguments and results nest.
+    """
     graph_module = document["graph_module"]
+    if not any(each["fqn"] == "" and each.get("signature") for each in graph_module["module_call_graph"]):
+        raise Bad("it is not told how arguments and results nest")
     values = graph_module["graph"]["tensor_values"]
     for spec in graph_module["signature"]["input_specs"]:
         ((kind, item),) = spec.items()
