@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx-quality docs errors dtypes operators doctor-table clean
+.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ bench-control-flow: setup ## loops and conditions in a graph beside eager torch
 
 bench-optim: setup ## optimizers beside torch's fused and foreach forms
 	$(BIN)/python -m benchmarks optim
+
+bench-mx: setup ## products with quantized weights, and conversions, beside float32
+	$(BIN)/python -m benchmarks mx $(BENCH_FLAGS)
 
 bench-mx-quality: setup ## accuracy and error of real models in each MX format
 	$(BIN)/python -m benchmarks mx_quality
