@@ -1,8 +1,8 @@
 """MX formats: products with quantized weights beside ``F.linear`` in float32, and blocks beside a copy.
 
 ``--threads`` (comma separated) and ``--rows`` (linear, blocks, torchao) choose. ``OSTINATO_ISA=avx2`` takes
-the kernels of older machines; ``MKL_ENABLE_INSTRUCTIONS=AVX2`` does the same for torch. torchao is measured where
-it is installed.
+the kernels of older machines; ``MKL_ENABLE_INSTRUCTIONS=AVX2`` does the same for torch. torchao is measured
+where it is installed.
 """
 
 from __future__ import annotations

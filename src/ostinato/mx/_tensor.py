@@ -25,7 +25,8 @@ class MXTensor(torch.Tensor):
 
     It has the dtype that it was quantized from. Copies, moves to a device, views,
     slices and concatenations that keep the last dimension whole stay quantized; a
-    lookup by ``embedding`` dequantizes the rows that it reads; every other operator
+    lookup by ``embedding`` dequantizes the rows that it reads; products ``x @ w.t()``,
+    ``addmm`` and ``linear`` read the blocks themselves; every other operator
     dequantizes its arguments. No gradient flows into it.
     """
 
