@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import shutil
+import warnings
 
 import pytest
 import torch
@@ -222,3 +224,40 @@ def test_programs(format):
     x.normal_()
     graph.replay()
     torch.testing.assert_close(out, net(x))
+
+
+class Mixed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(20, 64)
+        self.conv = torch.nn.Conv1d(64, 32, 3, padding=1)
+        self.head = torch.nn.Linear(32, 10)
+
+    def forward(self, ids):
+        return self.head(self.conv(self.table(ids).transpose(1, 2)).mean(-1))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_the_compiler_of_torch_needs_no_short_dtype():
+    model, ids = ost.mx.quantize_(Mixed(), ost.mx.mxfp4).eval(), torch.randint(20, (2, 7))
+    torch._dynamo.reset()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*MXTensor")  # as where its programs cannot be kept
+        torch.testing.assert_close(torch.compile(model, fullgraph=True)(ids), model(ids))
+
+
+@by_format
+def test_a_program_takes_any_batch(format):
+    model, ids = ost.mx.quantize_(Mixed(), format).eval(), torch.randint(20, (3, 7))
+    batch = torch.export.Dim("batch", min=1, max=64)
+    program = torch.export.export(model, (ids,), dynamic_shapes=({0: batch},))
+    torch.testing.assert_close(program.module()(ids[:1]), model(ids[:1]))
+
+
+def test_modules_move():
+    model = Net(ost.mx.mxfp4)
+    numbers = model.weight.dequantize()
+    assert model.bfloat16().weight.dtype is torch.bfloat16
+    same(model.float().weight, ost.mx.quantize(numbers, ost.mx.mxfp4))
+    assert isinstance(model.to("meta").weight, ost.mx.MXTensor)
+    assert model.to_empty(device="cpu").weight.shape == (8, 70)

@@ -1,4 +1,4 @@
-"""Equal to torchao's MXTensor, bit for bit, where the modes coincide: to what it gave, and to what it gives."""
+"""Equal to torchao's MXTensor, bit for bit, in all scale modes: to what it gave, and to what it gives."""
 
 from __future__ import annotations
 

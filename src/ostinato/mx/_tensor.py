@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .._version import __version__
 from ._elements import decode
 from ._formats import MXFormat, format_of
 from ._ops import has_kernel, has_numbers, mx_dequantize
@@ -34,6 +35,8 @@ class MXTensor(torch.Tensor):
     scale: torch.Tensor
     format: MXFormat
     block_size: int
+    _bytes: torch.Tensor
+    _exponents: torch.Tensor
 
     @staticmethod
     def __new__(
@@ -49,6 +52,7 @@ class MXTensor(torch.Tensor):
             cls, shape, dtype=dtype, device=qdata.device
         )
         made.qdata, made.scale, made.format, made.block_size = qdata, scale, format, block_size
+        made._bytes, made._exponents = _as_bytes(qdata), _as_bytes(scale)
         return made
 
     def dequantize(self, dtype: torch.dtype | None = None) -> torch.Tensor:  # type: ignore[override]
@@ -81,15 +85,25 @@ class MXTensor(torch.Tensor):
         size = list(self.shape)
         return f"MXTensor({size}, {self.format.name}, block_size={self.block_size}, dtype={self.dtype})"
 
+    # What traces a program finds bytes, in qdata and scale too: not every compiler has the short dtypes.
     def __tensor_flatten__(self) -> tuple[list[str], Any]:
-        return ["qdata", "scale"], (self.format, self.block_size, self.dtype)
+        return ["_bytes", "_exponents"], (self.format, self.block_size, self.dtype)
 
     @staticmethod
     def __tensor_unflatten__(
         inner: dict[str, torch.Tensor], context: Any, size: torch.Size, stride: Any
     ) -> MXTensor:
         format, block_size, dtype = context
-        return MXTensor(inner["qdata"], inner["scale"], format, size, block_size, dtype)
+        q, s = inner["_bytes"], inner["_exponents"]
+        if type(q) in (torch.Tensor, torch.nn.Parameter):  # nobody traces
+            q, s = q.view(format.storage), s.view(torch.float8_e8m0fnu)
+        return MXTensor(q, s, format, size, block_size, dtype)
+
+    def _stable_hash_for_caching(self) -> str:
+        """For torch's cache of compiled programs: what dequantizes is in them, and depends on the version."""
+        data = [(tuple(t.shape), t.stride(), t.device) for t in (self._bytes, self._exponents)]
+        about = (__version__, self.format, self.block_size, self.dtype, tuple(self.shape), self.requires_grad)
+        return f"MXTensor {about} {data}"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # As bytes: not every reader knows the short dtypes.
@@ -114,6 +128,10 @@ class MXTensor(torch.Tensor):
         return call(func, args, kwargs or {})
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+
+def _as_bytes(x: torch.Tensor) -> torch.Tensor:
+    return x if x.dtype is torch.uint8 else x.view(torch.uint8)
 
 
 def _as_parameter(x: MXTensor) -> Any:
