@@ -50,7 +50,8 @@ def _leaves(tensor: Any) -> list[str]:
     found = []
     for attribute in tensor.__tensor_flatten__()[0]:
         inner = getattr(tensor, attribute)
-        found += [f"{attribute}.{each}" for each in _leaves(inner)] if _is_whole(inner) else [attribute]
+        part = attribute.lstrip("_")  # who writes a file knows the parts by what is public
+        found += [f"{part}.{each}" for each in _leaves(inner)] if _is_whole(inner) else [part]
     return found
 
 

@@ -35,8 +35,8 @@ class MXTensor(torch.Tensor):
     scale: torch.Tensor
     format: MXFormat
     block_size: int
-    _bytes: torch.Tensor
-    _exponents: torch.Tensor
+    _qdata: torch.Tensor
+    _scale: torch.Tensor
 
     @staticmethod
     def __new__(
@@ -52,7 +52,7 @@ class MXTensor(torch.Tensor):
             cls, shape, dtype=dtype, device=qdata.device
         )
         made.qdata, made.scale, made.format, made.block_size = qdata, scale, format, block_size
-        made._bytes, made._exponents = _as_bytes(qdata), _as_bytes(scale)
+        made._qdata, made._scale = _as_bytes(qdata), _as_bytes(scale)
         return made
 
     def dequantize(self, dtype: torch.dtype | None = None) -> torch.Tensor:  # type: ignore[override]
@@ -87,21 +87,24 @@ class MXTensor(torch.Tensor):
 
     # What traces a program finds bytes, in qdata and scale too: not every compiler has the short dtypes.
     def __tensor_flatten__(self) -> tuple[list[str], Any]:
-        return ["_bytes", "_exponents"], (self.format, self.block_size, self.dtype)
+        return ["_qdata", "_scale"], (self.format, self.block_size, self.dtype)
 
     @staticmethod
     def __tensor_unflatten__(
         inner: dict[str, torch.Tensor], context: Any, size: torch.Size, stride: Any
     ) -> MXTensor:
         format, block_size, dtype = context
-        q, s = inner["_bytes"], inner["_exponents"]
+        q, s = inner["_qdata"], inner["_scale"]
         if type(q) in (torch.Tensor, torch.nn.Parameter):  # nobody traces
             q, s = q.view(format.storage), s.view(torch.float8_e8m0fnu)
         return MXTensor(q, s, format, size, block_size, dtype)
 
     def _stable_hash_for_caching(self) -> str:
         """For torch's cache of compiled programs: what dequantizes is in them, and depends on the version."""
-        data = [(tuple(t.shape), t.stride(), t.device) for t in (self._bytes, self._exponents)]
+        names, _ = self.__tensor_flatten__()
+        data = [
+            (name, tuple(t.shape), t.stride(), t.device) for name in names for t in (getattr(self, name),)
+        ]
         about = (__version__, self.format, self.block_size, self.dtype, tuple(self.shape), self.requires_grad)
         return f"MXTensor {about} {data}"
 
