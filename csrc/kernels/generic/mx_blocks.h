@@ -74,6 +74,9 @@ inline void store_numbers(typename Numbers::Stored* to, Vector x, int64_t count)
 
 constexpr int64_t kAnySize = 0, kUsualSize = 32;
 
+// A group of blocks is read from memory at once, and then worked on: what comes next is fetched meanwhile.
+constexpr int64_t kAheadFloats = 2048, kLineFloats = 16;
+
 // Calls taker(block, its place, its biased scale), and what that returns with (codes, first of them), a
 // vector of codes at a time. As many blocks as a vector has lanes go together, so that their scales are found
 // side by side. With a Size all blocks are full, and floats.
@@ -99,6 +102,7 @@ inline void encode_blocks_of(const MxBlocksArgs& args, const Taker& taker) {
         x[b] = floats_at<Numbers>(args, place, copies[b]);
         place.advance();
       }
+      for (int64_t i = 0; i < size; i += kLineFloats) __builtin_prefetch(x[b] + kAheadFloats + i);
       largest[b] = largest_bits(x[b], size);
     }
     Scales scales;
