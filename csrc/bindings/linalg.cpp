@@ -7,6 +7,7 @@
 
 #include "bindings/eigh_choice.h"
 #include "bindings/eigh_lapack.h"
+#include "bindings/empty.h"
 #include "bindings/isa.h"
 #include "bindings/scratch.h"
 #include "graph/parallel.h"
@@ -62,21 +63,6 @@ Problem problem(const Tensor& a, bool upper) {
   return p;
 }
 
-Tensor empty(const std::vector<int64_t>& sizes, int32_t dtype, bool by_columns) {
-  std::vector<int64_t> strides(sizes.size());
-  int64_t step = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= std::max<int64_t>(sizes[d], 1);
-  }
-  if (by_columns) std::swap(strides[sizes.size() - 1], strides[sizes.size() - 2]);
-  AtenTensorHandle handle = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(),
-                                                  strides.data(), dtype, aoti_torch_device_type_cpu(), 0,
-                                                  &handle));
-  return Tensor(handle);
-}
-
 struct Solution {
   Tensor values, vectors;
   std::vector<int32_t> info;
@@ -109,7 +95,7 @@ Solution solve(const Problem& p, bool vectors) {
   s.info.resize(static_cast<size_t>(p.batch));
   if (vectors) s.vectors = empty(sizes, p.dtype, true);
   sizes.pop_back();
-  s.values = empty(sizes, p.value_dtype, false);
+  s.values = empty(sizes, p.value_dtype);
   if (p.batch == 0 || p.n == 0) return s;
   EighArgs args{};
   args.a = p.a.const_data_ptr();
@@ -128,7 +114,7 @@ Solution solve(const Problem& p, bool vectors) {
 
 Tensor info_of(const Solution& s, std::vector<int64_t> sizes) {
   sizes.resize(sizes.size() - 2);
-  Tensor info = empty(sizes, aoti_torch_dtype_int32(), false);
+  Tensor info = empty(sizes, aoti_torch_dtype_int32());
   std::copy(s.info.begin(), s.info.end(), static_cast<int32_t*>(info.mutable_data_ptr()));
   return info;
 }

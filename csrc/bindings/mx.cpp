@@ -41,21 +41,28 @@ void run(MxBlocks kernel, const MxBlocksArgs& args, int64_t rows) {
   });
 }
 
+// What becomes blocks, `x` being contiguous.
+MxBlocksArgs numbers_of(const Tensor& x, const std::string& format, int64_t block_size,
+                        const std::string& scale_mode) {
+  STD_TORCH_CHECK(x.dim() > 0, "ostinato: a single number has no blocks");
+  MxBlocksArgs args{};
+  args.layout = mx_layout(format, block_size, x.size(x.dim() - 1));
+  args.number = mx_number(mx_dtype(x));
+  args.mode = mx_scale_mode(scale_mode);
+  args.from = x.const_data_ptr();
+  return args;
+}
+
 std::tuple<Tensor, Tensor> mx_quantize(const Tensor& given, std::string format, int64_t block_size,
                                        std::string scale_mode) {
   const Tensor x = torch::stable::contiguous(given);
+  MxBlocksArgs args = numbers_of(x, format, block_size, scale_mode);
   std::vector<int64_t> sizes = sizes_of(x);
-  STD_TORCH_CHECK(!sizes.empty(), "ostinato::mx_quantize: a single number has no blocks");
-  MxBlocksArgs args{};
-  args.layout = mx_layout(format, block_size, sizes.back());
-  args.number = mx_number(mx_dtype(x));
-  args.mode = mx_scale_mode(scale_mode);
   sizes.back() = args.layout.row_bytes;
   const Tensor codes = empty(sizes, aoti_torch_dtype_uint8());
   sizes.back() = args.layout.row_scales;
   const Tensor scales = empty(sizes, aoti_torch_dtype_uint8());
   sizes.pop_back();
-  args.from = x.const_data_ptr();
   args.codes = static_cast<uint8_t*>(codes.mutable_data_ptr());
   args.scales = static_cast<uint8_t*>(scales.mutable_data_ptr());
   run(kernels().mx.quantize, args, product_of(sizes));
@@ -84,15 +91,10 @@ Tensor mx_dequantize(const Tensor& given_codes, const Tensor& given_scales, std:
 
 Tensor mx_round(const Tensor& given, std::string format, int64_t block_size, std::string scale_mode) {
   const Tensor x = torch::stable::contiguous(given);
+  MxBlocksArgs args = numbers_of(x, format, block_size, scale_mode);
   std::vector<int64_t> sizes = sizes_of(x);
-  STD_TORCH_CHECK(!sizes.empty(), "ostinato::mx_round: a single number has no blocks");
-  MxBlocksArgs args{};
-  args.layout = mx_layout(format, block_size, sizes.back());
-  args.number = mx_number(mx_dtype(x));
-  args.mode = mx_scale_mode(scale_mode);
   Tensor out = empty(sizes, mx_dtype(x));
   sizes.pop_back();
-  args.from = x.const_data_ptr();
   args.to = out.mutable_data_ptr();
   run(kernels().mx.round, args, product_of(sizes));
   return out;

@@ -139,9 +139,9 @@ struct Chunk<E5M2> : EvenAndOdd<E5M2> {};
 // the top of a word, with others below.
 inline void spread_sixes(const uint8_t* at, Words* first, Words* last) {
 #if defined(__AVX2__)
-  const __m128i eight = _mm_setr_epi8(0, 1, 0, 1, 1, 2, 1, 2, 3, 4, 3, 4, 4, 5, 4, 5);
+  const __m128i eight = sixes_in_words();
   const __m128i six = _mm_set1_epi8(6);
-  const __m128i shifts = _mm_setr_epi16(1 << 10, 1 << 4, 1 << 6, 1, 1 << 10, 1 << 4, 1 << 6, 1);
+  const __m128i shifts = sixes_to_top();
 #if defined(__AVX512F__)
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
   const __m512i twelves = _mm512_maskz_permutexvar_epi32(0xffff, lanes, _mm512_maskz_loadu_epi32(0x0fff, at));

@@ -35,6 +35,15 @@ inline void store_as(void* at, V v) {
   std::memcpy(at, &v, sizeof(v));
 }
 
+#if defined(__AVX2__)
+// Six bytes hold eight codes of six bits: the two bytes of each that it lies in, as a word, and the factor
+// that moves it to the top of that.
+inline __m128i sixes_in_words() { return _mm_setr_epi8(0, 1, 0, 1, 1, 2, 1, 2, 3, 4, 3, 4, 4, 5, 4, 5); }
+inline __m128i sixes_to_top() {
+  return _mm_setr_epi16(1 << 10, 1 << 4, 1 << 6, 1, 1 << 10, 1 << 4, 1 << 6, 1);
+}
+#endif
+
 #if defined(__AVX512F__)
 
 inline Lanes lanes_of(LaneSignedBytes v) {

@@ -39,11 +39,11 @@ inline void store_codes(Lanes codes, uint8_t* to) {
   }
 }
 
-// Of six bits: bytes that hold the codes of a lane each, and what moves each to the top of its word.
+// Of six bits, each at the top of a word, with others below.
 inline LaneWords load_sixes(const uint8_t* at) {
 #if defined(__AVX2__)
-  const __m128i first = _mm_setr_epi8(0, 1, 0, 1, 1, 2, 1, 2, 3, 4, 3, 4, 4, 5, 4, 5);
-  const __m128i shifts = _mm_setr_epi16(1 << 10, 1 << 4, 1 << 6, 1, 1 << 10, 1 << 4, 1 << 6, 1);
+  const __m128i first = sixes_in_words();
+  const __m128i shifts = sixes_to_top();
 #if defined(__AVX512F__)
   const __m128i twelve =
       _mm_insert_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)), load_as<int>(at + 8), 2);

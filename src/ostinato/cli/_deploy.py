@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ._printer import Printer
-from ._values import GRAMMAR, parse_args
+from ._source import add_source, examples
 
 NAME = "deploy"
 HELP = "make one portable file of a model, and prove that it does what the model does"
@@ -17,13 +17,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source", metavar="SOURCE", help="a TorchScript archive, a .pt2, or package.module:name"
-    )
-    parser.add_argument("-o", "--out", required=True, metavar="OUT", help="the file to write, ending in .pt2")
-    parser.add_argument(
-        "--args", action="append", metavar="VALUES", help=f"example inputs, once a variant: {GRAMMAR}"
-    )
+    add_source(parser)
     parser.add_argument(
         "--numerics", choices=("fast", "exact"), default="fast", help="fast: within 1e-4; exact: bit for bit"
     )
@@ -31,13 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, printer: Printer) -> int:
-    args = [parse_args(text) for text in options.args] if options.args else None
+    inputs = examples(options)
     from ..deployment import deploy
 
     with printer.progress() as tell:
         report = deploy(
             options.source,
-            args,
+            inputs,
             out=options.out,
             numerics=options.numerics,
             verify=not options.no_verify,

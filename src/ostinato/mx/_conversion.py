@@ -13,7 +13,7 @@ from ._checkpoint import Checkpoint
 from ._destination import targets_of, write_index
 from ._fake import Rounding
 from ._formats import MXFormat
-from ._layouts import LAYOUTS, Entry, Layout, Stored, named
+from ._layouts import LAYOUTS, Entry, Layout, named
 from ._modules import packed
 from ._quantize import quantize
 from ._reading import DTYPES, SafetensorsFile
@@ -146,10 +146,9 @@ class _Plan:
 
     def _outline(self, entry: Entry, shape: tuple[int, ...]) -> MXTensor:
         format, size = self._rounding.format, self._rounding.block_size
-        row = Stored("", "", "", format, shape, size).row_of_blocks
-        blocks = (*shape[:-1], -(-shape[-1] // size))
-        q = torch.empty((*shape[:-1], row), dtype=torch.uint8, device="meta").view(format.storage)
-        s = torch.empty(blocks, dtype=torch.float8_e8m0fnu, device="meta")
+        in_row, blocks = format.row_sizes(shape[-1], size)
+        q = torch.empty((*shape[:-1], in_row), dtype=torch.uint8, device="meta").view(format.storage)
+        s = torch.empty((*shape[:-1], blocks), dtype=torch.float8_e8m0fnu, device="meta")
         return MXTensor(q, s, format, shape, size, DTYPES[entry.dtype])
 
 

@@ -48,6 +48,12 @@ class MXFormat:
         e = self.largest_exponent
         return ((e + self.bias - 1) << self.mantissa_bits) + (steps >> e)
 
+    def row_sizes(self, columns: int, block_size: int) -> tuple[int, int]:
+        """Of a row of so many numbers, its last block filled up: the bytes of its codes, and its scales."""
+        blocks = -(-columns // block_size)
+        elements, in_bytes = self.packed
+        return blocks * block_size // elements * in_bytes, blocks
+
     def __repr__(self) -> str:
         return f"ostinato.mx.{self.name}"
 

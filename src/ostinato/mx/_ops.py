@@ -36,15 +36,8 @@ def has_numbers(dtype: torch.dtype) -> bool:
     return dtype in _DTYPES
 
 
-def row_sizes(format: str, block_size: int, columns: int) -> tuple[int, int]:
-    """Of a row of so many numbers: the bytes of its codes, and its scales."""
-    blocks = -(-columns // block_size)
-    elements, in_bytes = format_of(format).packed
-    return blocks * block_size // elements * in_bytes, blocks
-
-
 def _quantize_fake(x: Tensor, format: str, block_size: int, scale_mode: str) -> tuple[Tensor, Tensor]:
-    in_row, blocks = row_sizes(format, block_size, x.shape[-1])
+    in_row, blocks = format_of(format).row_sizes(x.shape[-1], block_size)
     outer = x.shape[:-1]
     return x.new_empty((*outer, in_row), dtype=torch.uint8), x.new_empty((*outer, blocks), dtype=torch.uint8)
 
@@ -80,12 +73,13 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def _linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     codes, scales = ctx.saved_tensors
     needs_x, _, _, needs_bias, *_ = ctx.needs_input_grad
-    weight = mx_dequantize(codes, scales, ctx.format, ctx.block_size, ctx.columns, grad.dtype)
-    of_x = grad @ weight if needs_x else None
+    of_x = None
+    if needs_x:
+        of_x = grad @ mx_dequantize(codes, scales, ctx.format, ctx.block_size, ctx.columns, grad.dtype)
     of_bias = grad.flatten(0, -2).sum(0) if needs_bias else None
     return of_x, None, None, of_bias, None, None
 
 
 torch.library.register_autograd("ostinato::mx_linear", _linear_backward, setup_context=_save)
 
-__all__ = ["has_kernel", "has_numbers", "mx_dequantize", "mx_linear", "mx_quantize", "mx_round", "row_sizes"]
+__all__ = ["has_kernel", "has_numbers", "mx_dequantize", "mx_linear", "mx_quantize", "mx_round"]

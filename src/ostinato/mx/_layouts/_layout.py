@@ -67,8 +67,7 @@ class Stored:
     @property
     def row_of_blocks(self) -> int:
         """The same when its last block is full, as an ``MXTensor`` keeps it."""
-        numbers, size = self.format.packed
-        return -(-self.shape[-1] // self.block_size) * self.block_size // numbers * size
+        return self.format.row_sizes(self.shape[-1], self.block_size)[0]
 
 
 @dataclasses.dataclass(frozen=True)
