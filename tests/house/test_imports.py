@@ -60,7 +60,7 @@ def test_the_errors_the_doctor_and_the_package_itself_are_python_3_9():
         "import ostinato",
         "import ostinato._errors",
         "import ostinato.cli",
-        "import ostinato.torchscript",
+        "from ostinato.torchscript import inspect, signature, source",
         "import ostinato; ostinato.doctor.diagnose()",
     ],
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from types import ModuleType
+import importlib
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .._errors import fail
 from .._version import __version__
-from . import _bench, _convert, _deploy, _doctor, _inspect, _quantize, _run
 
-# One line a verb: its file holds NAME, HELP, EXAMPLES, add_arguments and run.
-VERBS: tuple[ModuleType, ...] = (_deploy, _convert, _run, _inspect, _quantize, _bench, _doctor)
+# One word a verb: the file of that name holds NAME, HELP, EXAMPLES, add_arguments and run.
+VERBS = ("deploy", "convert", "run", "inspect", "quantize", "bench", "doctor")
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,8 +21,12 @@ class Parser(argparse.ArgumentParser):
         raise fail("cli.usage", message=message, command=self.prog)
 
 
-def build_parser() -> Parser:
-    """The parser of the whole command line; ``run`` of what it gives is the verb's function."""
+def build_parser(given: Sequence[str] = ()) -> Parser:
+    """The parser of the command line; ``run`` of what it gives is the verb's function.
+
+    Only the file of the verb that ``given`` begins with is imported, so that a light verb starts
+    quickly; all of them where it begins with none.
+    """
     options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     parser = Parser(
         prog="ostinato",
@@ -32,7 +36,8 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"ostinato {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in VERBS:
+    for name in [each for each in VERBS if each in given[:1]] or VERBS:
+        verb = importlib.import_module(f"._{name}", __package__)
         sub = verbs.add_parser(
             verb.NAME, help=verb.HELP, description=verb.HELP, epilog=_examples(verb.EXAMPLES), **options
         )

@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     printer = Printer(json_output="--json" in given)
     debug = "--debug" in given
     try:
-        options = build_parser().parse_args(given)
+        options = build_parser(given).parse_args(given)
         with warnings.catch_warnings():
             if not debug:  # torch warns its developers; a user of a command can do nothing about it
                 warnings.simplefilter("ignore")

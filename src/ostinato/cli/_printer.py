@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .._errors import OstinatoError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _UNLIMITED = 100_000  # a pipe has no width: nothing is wrapped or cut there
 
@@ -17,12 +21,16 @@ class Printer:
     """Prints for people, or with ``json_output`` for programs; colours on terminals without NO_COLOR."""
 
     def __init__(self, json_output: bool = False) -> None:
-        from rich.console import Console
-
         self.json_output = json_output
-        plain: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
-        self._out = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNLIMITED, **plain)
-        self._err = Console(file=sys.stderr, width=None if sys.stderr.isatty() else _UNLIMITED, **plain)
+
+    # Made when first needed: rich takes longer to import than a light verb to run.
+    @functools.cached_property
+    def _out(self) -> Console:
+        return _console(sys.stdout)
+
+    @functools.cached_property
+    def _err(self) -> Console:
+        return _console(sys.stderr)
 
     def result(self, document: Any, text: str | None = None) -> None:
         """The document as JSON where that is wanted; otherwise the text, if any."""
@@ -75,3 +83,10 @@ class Printer:
         self._err.print(error.message)
         if error.hint:
             self._err.print(f"hint: {error.hint}")
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
+    plain: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
+    return Console(file=stream, width=None if stream.isatty() else _UNLIMITED, **plain)

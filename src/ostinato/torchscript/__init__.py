@@ -1,33 +1,44 @@
 """TorchScript archives as ordinary Python: looked at, read and run without ``torch.jit``.
 
-``inspect`` and ``source`` work without torch; ``load`` brings it in when it is first used.
+Everything is imported when it is first used: ``inspect`` and ``source`` work without torch, ``lint`` reads
+no archive and starts in milliseconds, ``load`` brings torch in.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._archive_info import (
-    ArchiveInfo as ArchiveInfo,
-    TensorInfo as TensorInfo,
-    inspect as inspect,
-)
-from ._signature import (
-    constants as constants,
-    signature as signature,
-)
-from ._source import source as source
-
 if TYPE_CHECKING:
+    from ._archive_info import (
+        ArchiveInfo as ArchiveInfo,
+        TensorInfo as TensorInfo,
+        inspect as inspect,
+    )
     from ._load import load as load
+    from ._signature import (
+        constants as constants,
+        signature as signature,
+    )
+    from ._source import source as source
 
-__all__ = ["ArchiveInfo", "TensorInfo", "constants", "inspect", "load", "signature", "source"]
+# name -> the module beside this one that holds it
+_LAZY = {
+    "ArchiveInfo": "_archive_info",
+    "TensorInfo": "_archive_info",
+    "constants": "_signature",
+    "inspect": "_archive_info",
+    "load": "_load",
+    "signature": "_signature",
+    "source": "_source",
+}
+
+__all__ = list(_LAZY)
 
 
 def __getattr__(name: str) -> Any:
-    if name != "load":
+    if name not in _LAZY:
         raise AttributeError(f"module 'ostinato.torchscript' has no attribute {name!r}")
-    from ._load import load
-
-    globals()[name] = load
-    return load
+    value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    globals()[name] = value
+    return value
