@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ class VettedArchive:
         except Bad as bad:
             raise self._refusal(bad) from None
 
-    def read(self, name: str) -> bytearray:
-        """The bytes of an entry that `vet_models` has found to be there."""
+    def read(self, name: str) -> bytearray | mmap.mmap:
+        """The bytes of an entry that `vet_models` has found to be there; fresh memory, the caller's to keep."""
         try:
             return self._zip.read(name)
         except Bad as bad:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 import re
 import struct
@@ -15,6 +17,7 @@ from ._types import Bad, shown
 MAX_ENTRIES = 100_000
 MAX_NAME = 512
 _PIECE = 1 << 20
+_HUGE_PAGE = 2 << 20
 # Before an entry: its signature, flags, method, checksum, sizes, and how long its name and extra field are.
 _HEADER = struct.Struct("<4s2xHH4xIIIHH")
 _SIZES_LATER, _IN_UTF8 = 1 << 3, 1 << 11
@@ -66,16 +69,16 @@ class Zip:
             found[short] = entry
         return found
 
-    def read(self, name: str) -> bytearray:
-        """The bytes of an entry; a fresh ``bytearray`` that the caller may keep and change.
+    def read(self, name: str) -> bytearray | mmap.mmap:
+        """The bytes of an entry; fresh memory that the caller may keep and change.
 
         They are read into their place, piece by piece, each piece summed up while
         it is in the caches: a large weight is neither copied nor read twice.
         """
         entry = self._entries[name]
-        content = bytearray(entry.file_size)
-        view, checksum = memoryview(content), 0
         try:
+            content = _memory(entry.file_size)
+            view, checksum = memoryview(content), 0
             file = self._at_the_start_of(entry)
             while view:
                 count = file.readinto(view[:_PIECE])
@@ -116,6 +119,21 @@ class Zip:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def _memory(nbytes: int) -> bytearray | mmap.mmap:
+    """Memory to read into: for much of it pages of the system's, which a ``bytearray`` would fill with zeros.
+
+    Huge ones where there are: a large weight touches each of its pages once, and most of
+    what that costs is the fault.
+    """
+    if nbytes < _HUGE_PAGE or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return bytearray(nbytes)
+    pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return pages
 
 
 def _vet_name(name: str, root: str) -> None:
