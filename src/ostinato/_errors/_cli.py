@@ -25,6 +25,11 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{path} cannot be used as input: {reason}.",
         "write it with torch.save: a tensor, or a tuple of tensors, numbers and texts",
     ),
+    "weights": (
+        UsageError,
+        "--weights is for a Python module, and {out} is none.",
+        "give -o a name that ends in .py, or leave --weights out: a .pt2 holds its weights",
+    ),
     "unwritable": (
         OstinatoError,
         "{path} cannot be written: {reason}.",

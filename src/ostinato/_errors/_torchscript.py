@@ -1,6 +1,6 @@
 """Messages of ``torchscript``: what: (class, message, hint)."""
 
-from ._base import ArchiveError, UsageError
+from ._base import ArchiveError, DeployError, UsageError
 
 MESSAGES = {
     # ---- the container ----
@@ -70,6 +70,17 @@ MESSAGES = {
         ArchiveError,
         "{path}: the attribute {name} {what}.",
         "get the file again from its source",
+    ),
+    # ---- written modules ----
+    "unwritten": (
+        ArchiveError,
+        "{path}: {name} is a {kind}, which has no form in a module over torch alone.",
+        "run it with ost.torchscript.load, or write it as a .pt2: ostinato convert {path} -o model.pt2",
+    ),
+    "unwritable": (
+        DeployError,
+        "{path} cannot be written: {reason}.",
+        "give a path in a folder that exists and is yours to write in",
     ),
     # ---- calls ----
     "not_loaded": (

@@ -8,12 +8,12 @@ from typing import Any
 from ._values import GRAMMAR, parse_args
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """``SOURCE``, ``--out`` and ``--args``."""
+def add_source(parser: argparse.ArgumentParser, out: str = "the file to write, ending in .pt2") -> None:
+    """``SOURCE``, ``--out`` (``out`` is its help) and ``--args``."""
     parser.add_argument(
         "source", metavar="SOURCE", help="a TorchScript archive, a .pt2, or package.module:name"
     )
-    parser.add_argument("-o", "--out", required=True, metavar="OUT", help="the file to write, ending in .pt2")
+    parser.add_argument("-o", "--out", required=True, metavar="OUT", help=out)
     parser.add_argument(
         "--args", action="append", metavar="VALUES", help=f"example inputs, once a variant: {GRAMMAR}"
     )

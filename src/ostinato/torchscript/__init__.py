@@ -1,7 +1,7 @@
 """TorchScript archives as ordinary Python: looked at, read and run without ``torch.jit``.
 
-Everything is imported when it is first used: ``inspect`` and ``source`` work without torch, ``lint`` reads
-no archive and starts in milliseconds, ``load`` brings torch in.
+Everything is imported when it is first used: ``inspect`` works without torch, ``lint`` reads no archive and
+starts in milliseconds, ``load`` and ``source`` bring torch in.
 """
 
 from __future__ import annotations

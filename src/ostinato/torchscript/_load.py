@@ -35,17 +35,19 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module:
     """
     with Archive(path) as archive:
         program = Program(archive)
-        return _Loader(program).module()
+        return Loader(program).module()
 
 
-class _Loader:
+class Loader:
+    """Makes the objects of a program."""
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._path = program.archive.path
         self._storages = Storages(program.archive)
         self._tensors: dict[tuple[Any, ...], torch.Tensor] = {}
         self._objects: dict[int, Any] = {}
-        self._classes: dict[str, type] = {}
+        self.classes: dict[str, type] = {}
         # Kept alive, since identities of the data are the keys above.
         self._data = (program.data, program.constants)
 
@@ -54,7 +56,7 @@ class _Loader:
         self._check()
         self._define()
         for instance in self._program.instances:
-            self._objects[id(instance)] = new(self._classes[instance.cls])
+            self._objects[id(instance)] = new(self.classes[instance.cls])
         for instance in self._program.instances:
             self._parameters(instance)
         for instance in reversed(self._program.instances):  # what an object holds comes before it
@@ -63,6 +65,15 @@ class _Loader:
         if not isinstance(root, torch.nn.Module):
             raise self._program.archive.damaged("its data is not a module")
         return root
+
+    def objects(self) -> list[Any]:
+        """The modules and objects, each once."""
+        return [self._objects[id(instance)] for instance in self._program.instances]
+
+    def constant(self, known: str) -> Any:
+        """The value of a constant that the code uses."""
+        at = self._program.used_constants[known]
+        return self._value(self._program.constants[at], "constants", known)
 
     def _check(self) -> None:
         for instance in self._program.instances:
@@ -83,8 +94,7 @@ class _Loader:
             "math__nan": math.nan,
         }
         namespace.update(bind(program))
-        for known, at in program.used_constants.items():
-            namespace[known] = self._value(program.constants[at], "constants", known)
+        namespace.update((known, self.constant(known)) for known in program.used_constants)
         methods: dict[str, dict[str, Callable[..., Any]]] = {name: {} for name in program.classes}
         for unit in program.units:
             function = _compile(unit, program.archive.root, namespace)
@@ -92,10 +102,10 @@ class _Loader:
                 methods[unit.owner.name][unit.written.node.name] = function
         literals = _literals(program)
         for name, declared in program.classes.items():
-            self._classes[name] = make_class(declared, methods[name], self._path, literals)
+            self.classes[name] = make_class(declared, methods[name], self._path, literals)
         for name, known in program.references.items():
-            if name in self._classes:
-                namespace[known] = self._classes[name]
+            if name in self.classes:
+                namespace[known] = self.classes[name]
 
     # ---- data ----
 
@@ -182,7 +192,7 @@ class _Loader:
         """A tuple as the named tuple that its attribute declares."""
         if type(value) is not tuple or not isinstance(kind, ast.Attribute):
             return value
-        cls = self._classes.get(ast.unparse(kind))
+        cls = self.classes.get(ast.unparse(kind))
         if cls is None or not issubclass(cls, tuple):
             return value
         try:
@@ -210,9 +220,9 @@ class _Loader:
             return torch.device("cpu")
         if saved is None or isinstance(saved, (bool, int, float, complex, str)):
             return saved
-        if isinstance(saved, EnumRef) and saved.cls in self._classes:
+        if isinstance(saved, EnumRef) and saved.cls in self.classes:
             try:
-                return self._classes[saved.cls](saved.value)
+                return self.classes[saved.cls](saved.value)
             except (TypeError, ValueError):
                 raise self._bad(name, "is no member of its enumeration") from None
         raise self._bad(name, "is no value")

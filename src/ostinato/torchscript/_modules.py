@@ -13,12 +13,12 @@ from .._errors import fail
 from ._code import Class, is_special
 
 # What torch.nn.Module keeps its own state in; an archive whose class declares one of these is refused.
-_OWN = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
+OWN = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
 _PRIVATE = frozenset(
     name for name in dir(torch.nn.Module) if name.startswith("_") and not name.endswith("__")
 )
 # Special methods that Python itself looks up on the class; others are reached by name only.
-_NATIVE = frozenset({"__len__", "__contains__", "__getitem__", "__enter__", "__exit__"})
+NATIVE = frozenset({"__len__", "__contains__", "__getitem__", "__enter__", "__exit__"})
 
 
 class ScriptModule(torch.nn.Module):
@@ -42,7 +42,7 @@ class ScriptModule(torch.nn.Module):
         super()._apply(fn, recurse)
         moved: dict[int, Any] = {}
         for name, value in list(vars(self).items()):
-            if name not in _OWN:
+            if name not in OWN:
                 vars(self)[name] = _moved(value, fn, moved)
         return self
 
@@ -78,7 +78,7 @@ def make_class(
     """The Python class of an archive's class; ``methods`` are its translated functions by name."""
     name = declared.name.rpartition(".")[2]
     for member in declared.members:
-        if member in _OWN or (member in _PRIVATE and member in methods) or member.startswith("_ostinato"):
+        if member in OWN or (member in _PRIVATE and member in methods) or member.startswith("_ostinato"):
             raise fail(
                 "torchscript.data", path=path, name=f"{declared.name}.{member}", what="has a reserved name"
             )
@@ -92,7 +92,7 @@ def make_class(
         made: Any = enum.EnumMeta.__call__(enum.Enum, name, declared.constants)
         made._ostinato_members = declared.members
         return made  # type: ignore[no-any-return]
-    special = {key: value for key, value in methods.items() if key.startswith("__") and key not in _NATIVE}
+    special = {key: value for key, value in methods.items() if key.startswith("__") and key not in NATIVE}
     body: dict[str, Any] = {key: value for key, value in methods.items() if key not in special}
     if declared.kind == "module":
         body.update({key: value for key, value in declared.constants.items() if not is_special(key)})

@@ -28,7 +28,7 @@ PRIM: dict[str, Callable[..., Any]] = {
     "new": _modules.new,
 }
 # Operators that have changed their meaning: the first format version with the present one, and the former.
-_FORMER: dict[str, tuple[int, Callable[..., Any]]] = {
+FORMER: dict[str, tuple[int, Callable[..., Any]]] = {
     "div": (4, functools.partial(_operators_number.old_division, "div")),
     "div_": (4, functools.partial(_operators_number.old_division, "div_")),
     "full": (5, _operators_tensor.old_full),
@@ -40,8 +40,8 @@ def callable_of(name: str, version: int) -> Callable[..., Any]:
     space, _, short = name.partition("::")
     if space == "prim":
         return PRIM[short]
-    if short in _FORMER and version < _FORMER[short][0]:
-        return _FORMER[short][1]
+    if short in FORMER and version < FORMER[short][0]:
+        return FORMER[short][1]
     return ATEN[short] if short in ATEN else _plain(short)
 
 

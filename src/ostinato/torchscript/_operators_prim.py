@@ -19,7 +19,7 @@ _DTYPES = [
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _FORMATS = [torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d]
 _LAYOUTS = [torch.strided, torch.sparse_coo]
-_EXCEPTIONS = (
+EXCEPTIONS = (
     "ArithmeticError",
     "AssertionError",
     "AttributeError",
@@ -104,7 +104,7 @@ def tensor_to_number(x: Any) -> Any:
 def raise_exception(message: str, kind: str = "builtins.RuntimeError") -> None:
     """Raises what the model's author raised, where it is one of Python's own exceptions."""
     name = kind.rpartition(".")[2]
-    cls = getattr(builtins, name) if name in _EXCEPTIONS else RuntimeError
+    cls = getattr(builtins, name) if name in EXCEPTIONS else RuntimeError
     raise cls(message)
 
 
@@ -209,7 +209,7 @@ def _property(name: str) -> Any:
     return get
 
 
-_PROPERTIES = (
+PROPERTIES = (
     "device",
     "requires_grad",
     "is_cuda",
@@ -233,7 +233,7 @@ _PROPERTIES = (
 )
 
 FUNCTIONS: dict[str, Any] = {
-    **{name: _property(name) for name in _PROPERTIES},
+    **{name: _property(name) for name in PROPERTIES},
     "data": _data,
     "dtype": dtype,
     "shape": _shape,

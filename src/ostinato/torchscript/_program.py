@@ -1,4 +1,4 @@
-"""The code that a model reaches, translated: what ``load`` runs and ``source`` prints.  Needs no torch."""
+"""The code that a model reaches, translated: what ``load`` runs and ``source`` rewrites.  Needs no torch."""
 
 from __future__ import annotations
 
@@ -198,33 +198,3 @@ class Program:
     def site(self, known: str) -> tuple[str, int]:
         """The file and line of the archive where an operator was first met."""
         return self._sites.get(known, ("", 0))
-
-
-def source_text(program: Program) -> str:
-    """The translated program as Python text, with a heading over every class and function."""
-    lines = [
-        f"# Translated from the TorchScript archive {program.archive.root}, format {program.version}.",
-        "# aten__*, prim__*: operators of torch; class__*: classes of the archive; CONSTANTS__*: its values.",
-    ]
-    owner: Class | None = None
-    for unit in program.units:
-        if unit.owner is not None and unit.owner is not owner:
-            lines += ["", "", *_class_heading(unit.owner)]
-        owner = unit.owner
-        if unit.owner is None:
-            lines += ["", "", f"# function {unit.written.name}  ({unit.written.file})"]
-        else:
-            lines.append("")
-        try:
-            lines.append(ast.unparse(unit.tree))
-        except RecursionError:
-            raise fail("torchscript.too_deep", path=program.archive.path, what="its code") from None
-    return "\n".join(lines) + "\n"
-
-
-def _class_heading(owner: Class) -> list[str]:
-    lines = [f"# {owner.kind} {owner.name}  ({owner.file})"]
-    for name, kind in owner.attributes.items():
-        value = f" = {owner.constants[name]!r}" if name in owner.constants else ""
-        lines.append(f"#   {name}: {ast.unparse(kind)}{value}")
-    return lines
