@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes operators doctor-table clean
+.PHONY: help setup demo test check-portable check-executorch fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -45,6 +45,13 @@ check-portable: setup ## write programs of all kinds, run them with torch alone:
 	    .portable/$$torch/bin/python -m pip --disable-pip-version-check install -q $(PIP_FLAGS) torch==$$torch numpy && \
 	    .portable/$$torch/bin/python -I tests/export/alone.py build/portable || exit 1; \
 	done
+
+check-executorch: setup $(VENV)/.executorch ## lower programs with ExecuTorch and run them in its runtime
+	$(BIN)/python -m pytest -q tests/export/test_executorch.py tests/cli/test_convert.py
+
+$(VENV)/.executorch: $(VENV)/.dependencies
+	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt executorch
+	touch $@
 
 COUNT ?= 20000
 SEED ?= 0
@@ -92,7 +99,7 @@ bench-mx-quality: setup ## accuracy and error of real models in each MX format
 bench-eigh: setup ## eigenvalues and vectors beside torch.linalg.eigh
 	$(BIN)/python -m benchmarks eigh $(BENCH_FLAGS)
 
-bench-export: setup ## files of quantized models: size, time and memory to load, beside torch.export.load
+bench-export: setup $(VENV)/.executorch ## files of quantized models: size, time and memory to load; and as .pte
 	$(BIN)/python -m benchmarks export
 
 docs: setup ## build the documentation into site/

@@ -1,10 +1,12 @@
 """Files of a model in each MX format: their size, the time to load them, and the memory that it takes.
 
-Beside ``torch.export.load`` of the same file, and safetensors with the same bytes.
+Beside ``torch.export.load`` of the same file, and safetensors with the same bytes. Where ExecuTorch is
+installed, also as ``.pte`` files: their size, and the time of a call in its runtime.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -21,6 +23,8 @@ from rich.table import Table
 from torch import nn
 
 import ostinato as ost
+
+from ._timing import alternate
 
 _FORMATS = ("float32", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2", "mxint8")
 _WIDTH, _INNER, _ROUNDS = 4096, 11008, 7  # what is between two attentions of a language model of 7 B
@@ -79,12 +83,37 @@ def _memory(path: pathlib.Path, small: pathlib.Path) -> float | None:
     return float(json.loads(done.stdout)[0]) / path.stat().st_size
 
 
-def main() -> int:
-    """Print the table; 1 where a load takes more than 1.5 times torch's or 1.1 times the file's memory."""
-    warnings.simplefilter("ignore")
-    table = Table(title=f"two linear layers, {_WIDTH} to {_INNER} and back", title_justify="left")
-    for name in ("format", "file", "of float32", "of safetensors", "load", "torch's", "ratio", "memory/file"):
+def _pte_cells(program: Any, path: pathlib.Path) -> tuple[str, ...]:
+    """Size, and a call in ExecuTorch's runtime beside torch's of the same program; or why there is none."""
+    from executorch.runtime import Runtime
+
+    x, run = torch.randn(1, _WIDTH), program.module()
+    try:
+        ost.export.to_executorch(program, path)
+    except ost.OstinatoError as error:
+        return error.message, "", "", ""
+    method = Runtime.get().load_program(path).load_method("forward")
+    with torch.no_grad():
+        calls = {"runtime": lambda: method.execute((x,)), "torch": lambda: run(x)}
+        theirs, eager = (each / 1e3 for each in alternate(calls, 3, of=min).values())
+    size = f"{path.stat().st_size / 1e6:.2f} MB"
+    return size, f"{theirs:.1f} ms", f"{eager:.1f} ms", f"{theirs / eager:.2f}"
+
+
+def _table(title: str, columns: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in ("format", *columns):
         table.add_column(name, justify="left" if name == "format" else "right")
+    return table
+
+
+def main() -> int:
+    """Print the tables; 1 where a load takes more than 1.5 times torch's or 1.1 times the file's memory."""
+    warnings.simplefilter("ignore")
+    columns = ("file", "of float32", "of safetensors", "load", "torch's", "ratio", "memory/file")
+    table = _table(f"two linear layers, {_WIDTH} to {_INNER} and back", columns)
+    others = _table("the same for ExecuTorch", ("file", "call", "torch's", "ratio"))
+    has_executorch = importlib.util.find_spec("executorch") is not None
     first, bad = 0, False
     with tempfile.TemporaryDirectory() as folder:
         path, small = pathlib.Path(folder, "model.pt2"), pathlib.Path(folder, "small.pt2")
@@ -99,5 +128,10 @@ def main() -> int:
             cells = f"{size / 1e6:.2f} MB", f"{size / first:.3f}", f"{size / other:.4f}"
             times = f"{ours * 1e3:.0f} ms", f"{stock * 1e3:.0f} ms", f"{ours / stock:.2f}"
             table.add_row(format, *cells, *times, "-" if memory is None else f"{memory:.2f}")
-    Console(width=110).print(table)
+            if has_executorch:
+                others.add_row(format, *_pte_cells(ost.export.load(path), pathlib.Path(folder, "model.pte")))
+    console = Console(width=110)
+    console.print(table)
+    if has_executorch:
+        console.print(others)
     return int(bad)

@@ -9,6 +9,8 @@ from torch import nn
 import ostinato as ost
 from ostinato.cli import main
 
+from ..export.pte import hide, runtime
+
 
 class Remembers(nn.Module):
     def __init__(self):
@@ -69,3 +71,53 @@ def test_inspect_tells_the_dtypes_and_sizes_of_packed_weights(tmp_path, capsys):
     assert said["unsupported"] == []
     assert main(["inspect", str(tmp_path / "m.pt2")]) == 0
     assert "uint8[32, 2], 64 bytes" in capsys.readouterr().out
+
+
+def test_a_pte_without_executorch_is_one_error(tmp_path, capsys, monkeypatch):
+    hide(monkeypatch)
+    torch.export.save(torch.export.export(nn.Linear(3, 2), (torch.randn(1, 3),)), tmp_path / "m.pt2")
+    assert main(["convert", str(tmp_path / "m.pt2"), "-o", str(tmp_path / "m.pte")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert "ExecuTorch is not installed" in lines[-2]
+    assert "ostinato[executorch]" in lines[-1]
+    assert not (tmp_path / "m.pte").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "option", "ending"),
+    [
+        ("m.pte", ["--not-portable"], ".pt2"),
+        ("m.pt2", ["--method", "forward"], ".pte"),
+        ("m.pt2", ["--weights", "w.safetensors"], ".py"),
+    ],
+)
+def test_options_that_do_not_go_with_the_ending(out, option, ending, tmp_path, capsys):
+    assert main(["convert", str(tmp_path / "m.jit"), "-o", str(tmp_path / out), *option]) == 2
+    assert f"{option[0]} is for a {ending}, and " in capsys.readouterr().err
+
+
+def test_an_archive_becomes_a_pte_that_remembers(archive, tmp_path, capsys):
+    pytest.importorskip("executorch")
+    module, path = archive
+    out = tmp_path / "net.pte"
+    assert main(["convert", str(path), "-o", str(out), "--args", "float32[1,8]", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {
+        "out": str(out),
+        "bytes": out.stat().st_size,
+        "method": "forward",
+        "left_out": ["reset_states()"],
+    }
+    run = runtime(out)
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(1, 8)
+            torch.testing.assert_close(run(x), module(x))
+
+
+def test_a_method_that_is_not_there(tmp_path, capsys):
+    pytest.importorskip("executorch")
+    torch.export.save(torch.export.export(nn.Linear(3, 2), (torch.randn(1, 3),)), tmp_path / "m.pt2")
+    given = ["convert", str(tmp_path / "m.pt2"), "-o", str(tmp_path / "m.pte"), "--method", "other"]
+    assert main(given) == 2
+    assert "no method 'other'; it has: forward" in capsys.readouterr().err

@@ -1,15 +1,14 @@
 """Programs for the ExecuTorch runtime, where it is installed; and what is said where it is not."""
 
-import sys
-
 import pytest
 import torch
 from torch import nn
 
-from ostinato._errors import ExportError, UsageError
-from ostinato.export import to_executorch
+from ostinato._errors import UsageError
+from ostinato.export import to_executorch, trace_stateful
 
-from .mx_models import FORMATS, quantized
+from .models import Pair, Policy, Started, Swap
+from .pte import hide, runtime
 
 
 def _program(module, *args):
@@ -17,7 +16,7 @@ def _program(module, *args):
 
 
 def test_without_executorch_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "executorch", None)
+    hide(monkeypatch)
     with pytest.raises(UsageError, match="not installed") as error:
         to_executorch(_program(nn.Linear(4, 4), torch.ones(1, 4)), tmp_path / "m.pte")
     assert "ostinato[executorch]" in error.value.hint
@@ -30,23 +29,23 @@ def test_the_ending_of_the_file(tmp_path):
     assert error.value.code == "export.pte_suffix"
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_packed_weights_are_refused_by_name(format, tmp_path):
-    pytest.importorskip("executorch")
-    module, args = quantized("linear", format)
-    with pytest.raises(ExportError, match=r"0\.weight\.(qdata|scale)") as error:
-        to_executorch(torch.export.export(module, args), tmp_path / "m.pte")
-    assert error.value.code == "export.executorch_dtype"
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_runtime_gives_what_the_module_gives(tmp_path):
     pytest.importorskip("executorch")
-    from executorch.runtime import Runtime
-
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv1d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 14, 5)).eval()
     x = torch.randn(1, 3, 16)
     to_executorch(_program(module, x), tmp_path / "m.pte")
-    (got,) = Runtime.get().load_program(tmp_path / "m.pte").load_method("forward").execute([x])
-    assert torch.allclose(got, module(x), 1e-4, 1e-5)
+    assert torch.allclose(runtime(tmp_path / "m.pte")(x), module(x), 1e-4, 1e-5)
+
+
+# Started has a start that is not zero; Swap gives back state as it was, under the name of another.
+@pytest.mark.parametrize(("make", "x"), [(Policy, (1, 5)), (Pair, (1, 3)), (Started, (3,)), (Swap, (2,))])
+def test_state_starts_and_goes_on_as_in_the_module(make, x, tmp_path):
+    pytest.importorskip("executorch")
+    methods = trace_stateful(make(), {"forward": [((torch.ones(x),), {})]})
+    to_executorch(methods["forward"][0].program, tmp_path / "m.pte")
+    module, run = make(), runtime(tmp_path / "m.pte")
+    with torch.no_grad():
+        for i in range(4):
+            given = torch.full(x, 1.0 + i)
+            torch.testing.assert_close(run(given), module(given))

@@ -25,10 +25,10 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "{path} cannot be used as input: {reason}.",
         "write it with torch.save: a tensor, or a tuple of tensors, numbers and texts",
     ),
-    "weights": (
+    "ending": (
         UsageError,
-        "--weights is for a Python module, and {out} is none.",
-        "give -o a name that ends in .py, or leave --weights out: a .pt2 holds its weights",
+        "{option} is for a {ending}, and {out} is none.",
+        "give -o a name that ends in {ending}, or leave {option} out",
     ),
     "unwritable": (
         OstinatoError,

@@ -11,30 +11,45 @@ from ._printer import Printer
 from ._source import add_source, examples
 
 NAME = "convert"
-HELP = "write a model as a .pt2 with its state and methods, or an archive as a Python module; compare nothing"
+HELP = "write a model as a .pt2 or for ExecuTorch, or an archive as a Python module; compare nothing"
 EXAMPLES = (
     "ostinato convert silero_vad.jit -o vad.pt2",
     "ostinato convert silero_vad.jit -o vad.py --weights vad.safetensors",
     "ostinato convert stock.pt2 -o ours.pt2",
+    "ostinato convert vad.pt2 -o vad.pte --method forward",
     "ostinato convert mypackage.models:make_net -o net.pt2 --args 'float32[1,3,224,224]' --not-portable",
 )
 
 
+# Options of one kind of file alone.
+_ENDING_OF = {"not_portable": ".pt2", "method": ".pte", "weights": ".py"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_source(parser, "the file to write: a .pt2 that stock torch opens, or a .py over torch alone")
+    add_source(
+        parser, "the file to write: a .pt2 that stock torch opens, a .pte for ExecuTorch, or a .py over torch"
+    )
     parser.add_argument(
         "--weights", metavar="FILE", help="for a .py: where its tensors go (default: beside it, .safetensors)"
     )
     parser.add_argument(
-        "--not-portable", action="store_true", help="allow operators and dtypes that not every torch knows"
+        "--not-portable",
+        action="store_true",
+        help="for a .pt2: allow operators and dtypes that not every torch knows",
     )
+    parser.add_argument("--method", metavar="NAME", help="for a .pte: the one that it holds (forward)")
 
 
 def run(options: argparse.Namespace, printer: Printer) -> int:
-    if options.out.endswith(".py"):
-        return _python(options, printer)
-    if options.weights:
-        raise fail("cli.weights", out=options.out)
+    ending = os.path.splitext(options.out)[1]
+    for name, needed in _ENDING_OF.items():
+        if getattr(options, name) and ending != needed:
+            option = f"--{name.replace('_', '-')}"
+            raise fail("cli.ending", option=option, ending=needed, out=options.out)
+    return {".py": _python, ".pte": _executorch}.get(ending, _program)(options, printer)
+
+
+def _program(options: argparse.Namespace, printer: Printer) -> int:
     inputs = examples(options)
     from ..deployment import convert
 
@@ -47,6 +62,22 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
     printer.result(
         {"out": options.out, "bytes": nbytes, **metadata.to_json()},
         f"{options.out}: {nbytes} bytes, methods {methods}, state {', '.join(metadata.state) or 'none'}",
+    )
+    return 0
+
+
+def _executorch(options: argparse.Namespace, printer: Printer) -> int:
+    inputs, method = examples(options), options.method or "forward"
+    from ..deployment import convert_to_executorch
+
+    with printer.progress() as tell:
+        left = convert_to_executorch(options.source, inputs, out=options.out, method=method, tell=tell)
+    for each in left:
+        printer.note(f"left out, for a .pte holds one program: {each}")
+    nbytes = os.path.getsize(options.out)
+    printer.result(
+        {"out": options.out, "bytes": nbytes, "method": method, "left_out": left},
+        f"{options.out}: {nbytes} bytes, method {method}",
     )
     return 0
 

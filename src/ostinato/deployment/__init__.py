@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._kind import file_kind as file_kind
 
 if TYPE_CHECKING:
-    from ._convert import convert as convert
+    from ._convert import convert as convert, convert_to_executorch as convert_to_executorch
     from ._deploy import deploy as deploy
     from ._difference import Difference as Difference
     from ._load import load as load
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _NEEDS_TORCH = {
     "convert": "_convert",
+    "convert_to_executorch": "_convert",
     "deploy": "_deploy",
     "Difference": "_difference",
     "DeployReport": "_report",

@@ -34,9 +34,14 @@ def candidate(out: str | os.PathLike[str]) -> Iterator[Path]:
 
 def check_target(out: str | os.PathLike[str]) -> None:
     """Say at once, and not after minutes of work, that ``out`` cannot be written."""
-    target = Path(os.path.realpath(out))
     if not os.fspath(out).endswith(".pt2"):
         raise fail("export.suffix", path=os.fspath(out))
+    check_place(out)
+
+
+def check_place(out: str | os.PathLike[str]) -> None:
+    """The same of a file of any ending."""
+    target = Path(os.path.realpath(out))
     if target.is_dir():
         raise fail("deployment.unwritable", path=os.fspath(out), reason="it is a folder")
     if not target.parent.is_dir():

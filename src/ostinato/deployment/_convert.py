@@ -8,20 +8,30 @@ from typing import Any
 
 import torch
 
-from ..export import Metadata, save_methods
+from .._errors import fail
+from ..export import Metadata, Variant, save_methods, shown, to_executorch
+from ..export._executorch import lowering
 from . import _examples
-from ._candidate import check_target
+from ._candidate import check_place, check_target
 from ._deploy import traced
-from ._source import read_source
+from ._source import Source, read_source
+
+_Source = str | os.PathLike[str] | torch.nn.Module
+_Args = tuple[Any, ...] | Sequence[tuple[Any, ...]] | None
+_Tell = Callable[[str], None]
+
+
+def _quietly(line: str) -> None:
+    pass
 
 
 def convert(
-    source: str | os.PathLike[str] | torch.nn.Module,
-    args: tuple[Any, ...] | Sequence[tuple[Any, ...]] | None = None,
+    source: _Source,
+    args: _Args = None,
     *,
     out: str | os.PathLike[str],
     portable: bool = True,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: _Tell = _quietly,
 ) -> Metadata:
     """Write a TorchScript archive, a ``.pt2`` or a module as a ``.pt2``; returns what that says about itself.
 
@@ -32,12 +42,46 @@ def convert(
     Raises ArchiveError, ExportError, DeployError and UsageError as `deploy` does.
     """
     check_target(out)
-    tell(f"reading {source if isinstance(source, (str, os.PathLike)) else type(source).__name__}")
-    read = read_source(source)
-    if read.module is not None:
-        calls, _ = _examples.find(read, args, tell)
-        methods = traced(read, calls, {}, tell)
-    else:
-        methods = dict(read.programs)
+    read, methods = _read(source, args, tell)
     tell(f"writing {os.fspath(out)}")
     return save_methods(out, methods, metadata={"source": read.described()}, portable=portable)
+
+
+def convert_to_executorch(
+    source: _Source,
+    args: _Args = None,
+    *,
+    out: str | os.PathLike[str],
+    method: str = "forward",
+    tell: _Tell = _quietly,
+) -> list[str]:
+    """Write one program of a model as a ``.pte``: the first variant of ``method``.
+
+    Returns what is left out, the signatures of all other variants and methods.
+
+    Raises as `convert` and `ost.export.to_executorch` do.
+    """
+    check_place(out)
+    lowering()  # is it installed? said before the work, not after it
+    _, methods = _read(source, args, tell)
+    if method not in methods:
+        raise fail("export.no_such_method", path=_name(source), method=method, known=", ".join(methods))
+    first, *_ = methods[method]
+    tell(f"writing {os.fspath(out)}")
+    to_executorch(first.program, out)
+    others = ((name, each) for name, variants in methods.items() for each in variants if each is not first)
+    return [f"{name}{shown(each.args, each.kwargs)}" for name, each in others]
+
+
+def _read(source: _Source, args: _Args, tell: _Tell) -> tuple[Source, dict[str, list[Variant]]]:
+    """The source, and its programs: those it has, or those traced from it."""
+    tell(f"reading {_name(source)}")
+    read = read_source(source)
+    if read.module is None:
+        return read, dict(read.programs)
+    calls, _ = _examples.find(read, args, tell)
+    return read, traced(read, calls, {}, tell)
+
+
+def _name(source: _Source) -> str:
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__

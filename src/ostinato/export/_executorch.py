@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +14,7 @@ from torch.export.graph_signature import InputKind
 
 from .._atomic import replacing
 from .._errors import fail
-from ._methods import tensor_of
+from ._methods import mutated_buffers, tensor_of
 from ._signature import dtype_name
 from ._subclasses import decomposed, has_parts
 
@@ -35,11 +37,11 @@ def to_executorch(program: ExportedProgram, path: str | os.PathLike[str]) -> Non
     """
     if not os.fspath(path).endswith(".pte"):
         raise fail("export.pte_suffix", path=os.fspath(path))
-    partitioner, lower = _installed()
+    lower = lowering()
     program = decomposed(program) if has_parts(program) else program
     _check_dtypes(program)
     try:
-        content = lower(program, partitioner=[partitioner()]).to_executorch().buffer
+        content = lower(_with_old_values(program))
     except Exception as error:
         last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
         raise fail("export.executorch", reason=f"{type(error).__name__}: {''.join(last)}"[:300]) from error
@@ -47,13 +49,52 @@ def to_executorch(program: ExportedProgram, path: str | os.PathLike[str]) -> Non
         part.write_bytes(content)
 
 
-def _installed() -> tuple[Any, Any]:
+def lowering() -> Callable[[ExportedProgram], Any]:
+    """What lowers a program to the content of a file; UsageError where it is not installed."""
     try:
-        xnnpack = importlib.import_module("executorch.backends.xnnpack.partition.xnnpack_partitioner")
+        partitioner = importlib.import_module("executorch.backends.xnnpack.partition.xnnpack_partitioner")
+        passes = importlib.import_module("executorch.exir.passes.init_mutable_pass")
         exir = importlib.import_module("executorch.exir")
     except ImportError as error:
         raise fail("export.no_executorch", reason=error) from None
-    return xnnpack.XnnpackPartitioner, exir.to_edge_transform_and_lower
+
+    def lower(program: ExportedProgram) -> Any:
+        edge = exir.to_edge_transform_and_lower(program, partitioner=[partitioner.XnnpackPartitioner()])
+        # Without this pass a file has no initial values for what the program changes.
+        initial = passes.InitializedMutableBufferPass(_state(edge.exported_program()))
+        return edge.to_executorch(exir.ExecutorchBackendConfig(passes=[initial])).buffer
+
+    return lower
+
+
+def _state(program: ExportedProgram) -> list[str]:
+    """The names, in the graph, of the buffers that the program changes."""
+    changed = set(mutated_buffers(program))
+    specs = program.graph_signature.input_specs
+    return [spec.arg.name for spec in specs if spec.kind == InputKind.BUFFER and spec.target in changed]
+
+
+def _with_old_values(program: ExportedProgram) -> ExportedProgram:
+    """The program with copies of the state that it gives as it was.
+
+    ExecuTorch writes the new values one after the other before it reads the results.
+    """
+    state = set(_state(program))
+    made = copy.copy(program)
+    made._graph_module = copy.deepcopy(program.graph_module)
+    graph = made.graph_module.graph
+    output = graph.output_node()
+    olds = [node for node in output.all_input_nodes if node.name in state]
+    for node in olds:
+        with graph.inserting_before(output):
+            old = graph.call_function(torch.ops.aten.clone.default, (node,))
+        old.meta["val"] = node.meta["val"].clone()
+        output.replace_input_with(node, old)
+        for spec in made.graph_signature.output_specs:
+            if spec.arg.name == node.name:
+                spec.arg.name = old.name
+    made.graph_module.recompile()
+    return made
 
 
 def _check_dtypes(program: ExportedProgram) -> None:

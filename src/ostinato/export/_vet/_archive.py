@@ -71,7 +71,7 @@ class VettedArchive:
             raise self._refusal(bad) from None
 
     def read(self, name: str) -> bytearray | mmap.mmap:
-        """The bytes of an entry that `vet_models` has found to be there; fresh memory, the caller's to keep."""
+        """The bytes of an entry that `vet_models` has found to be there, in memory of their own."""
         try:
             return self._zip.read(name)
         except Bad as bad:
