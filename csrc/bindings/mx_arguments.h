@@ -4,10 +4,21 @@
 #include <torch/csrc/stable/tensor.h>
 
 #include <string>
+#include <vector>
 
 #include "kernels/mx.h"
 
 namespace ostinato {
+
+inline std::vector<int64_t> sizes_of(const torch::stable::Tensor& x) {
+  return {x.sizes().begin(), x.sizes().end()};
+}
+
+inline int64_t product_of(const std::vector<int64_t>& sizes) {
+  int64_t product = 1;
+  for (const int64_t size : sizes) product *= size;
+  return product;
+}
 
 MxFormat mx_format(const std::string& name);
 MxScaleMode mx_scale_mode(const std::string& name);

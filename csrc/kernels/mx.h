@@ -37,18 +37,21 @@ using MxBlocks = void (*)(const MxBlocksArgs&);
 // out[m, n] = start[n] + sum over k of x[m, k] w[n, k], for the rows [first, last) of w, which is quantized.
 // A block is summed before its scale comes in: sums beyond the largest float are infinite also where the
 // scale is small.
-struct MxLinearArgs {
+struct MxProductArgs {
   MxLayout layout;  // of w
   const uint8_t* codes;
   const uint8_t* scales;
-  const float* x;       // as `MxArrange` leaves it
-  const float* panels;  // the same as `Pack` packs it, where there are `kMxFewRows` and more
   int64_t m;
   const float* start;  // null for zeros
   float* out;
   int64_t out_row;
   int64_t first, last;
   void* scratch;  // of `MxKernels::scratch` bytes
+};
+
+struct MxLinearArgs : MxProductArgs {
+  const float* x;       // as `MxArrange` leaves it
+  const float* panels;  // the same as `Pack` packs it, where there are `kMxFewRows` and more
 };
 
 constexpr int64_t kMxFewRows = 5;
@@ -66,6 +69,29 @@ struct MxArrangeArgs {
 };
 
 using MxArrange = void (*)(const MxArrangeArgs&);
+
+// The same where x is blocks of integers, too: those of one block are summed exactly.
+struct MxIntegersArgs : MxProductArgs {
+  const uint8_t* x;  // as `MxArrangeIntegers` leaves it
+};
+
+using MxIntegers = void (*)(const MxIntegersArgs&);
+
+// Whether the elements of both are integers times a power of two, few enough bits of them.
+constexpr bool are_integers(MxFormat w, MxFormat x) {
+  return (w == MxFormat::kE2M1 || w == MxFormat::kInt8) && x == MxFormat::kInt8;
+}
+
+// Rows of x, as `quantize` leaves them, in the order in which the kernel decodes weights.
+struct MxArrangeIntegersArgs {
+  MxLayout layout;      // of w, with blocks as large as those of x
+  const int8_t* codes;  // never -128
+  const uint8_t* scales;
+  uint8_t* to;  // of `MxKernels::integer_bytes` a row, aligned to 32
+  int64_t m;
+};
+
+using MxArrangeIntegers = void (*)(const MxArrangeIntegersArgs&);
 
 // Numbers of another dtype to floats and back.
 struct MxConvertArgs {
@@ -87,6 +113,9 @@ struct MxKernels {
   int64_t (*scratch)(const MxLayout&, int64_t m);  // bytes
   MxArrange arrange;
   MxLinear linear;
+  int64_t (*integer_bytes)(const MxLayout&);  // of a row of x, arranged as integers
+  MxArrangeIntegers arrange_integers;
+  MxIntegers linear_integers;
 };
 
 }  // namespace ostinato

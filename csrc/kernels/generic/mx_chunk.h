@@ -16,19 +16,24 @@ using Dwords = uint32_t __attribute__((vector_size(kVectorBytes)));
 struct Table16 {
   uint8_t of[16];
 };
-inline Bytes look_up(const Table16& table, Bytes index) {
+template <typename V>
+inline V look_up(const Table16& table, V index) {
+#if defined(__AVX2__)
+  const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.of));
 #if defined(__AVX512F__)
-  const __m512i t =
-      _mm512_maskz_broadcast_i32x4(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.of)));
-  return reinterpret_cast<Bytes>(_mm512_shuffle_epi8(t, reinterpret_cast<__m512i>(index)));
-#elif defined(__AVX2__)
-  const __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table.of)));
-  return reinterpret_cast<Bytes>(_mm256_shuffle_epi8(t, reinterpret_cast<__m256i>(index)));
-#else
-  Bytes found{};
-  for (int i = 0; i < kVectorBytes; ++i) found[i] = table.of[index[i]];
-  return found;
+  if constexpr (sizeof(V) == 64) {
+    const __m512i wide = _mm512_maskz_broadcast_i32x4(0xffff, t);
+    return reinterpret_cast<V>(_mm512_shuffle_epi8(wide, reinterpret_cast<__m512i>(index)));
+  }
 #endif
+  if constexpr (sizeof(V) == 32) {
+    const __m256i wide = _mm256_broadcastsi128_si256(t);
+    return reinterpret_cast<V>(_mm256_shuffle_epi8(wide, reinterpret_cast<__m256i>(index)));
+  }
+#endif
+  V found{};
+  for (size_t i = 0; i < sizeof(V); ++i) found[i] = table.of[index[i]];
+  return found;
 }
 
 // Of each 16 bytes of `low` and of `high` the first (Half = 0) or last eight, a byte of each in turn.
@@ -66,9 +71,15 @@ inline Vector half_of_words(Words words) {
 template <typename E>
 struct Chunk;
 
+// Scales beside what is decoded, and where they lie.
+struct OfRegisters {
+  using Scales = Vector;
+  using Places = Lanes;
+};
+
 // Two tables give the upper two bytes of a float, which are all that a number of four bits needs.
 template <>
-struct Chunk<E2M1> {
+struct Chunk<E2M1> : OfRegisters {
   static constexpr int kBytes = kVectorBytes, kWeights = 2 * kBytes, kGroups = 2, kInGroup = 4;
   static constexpr float kFactor = 1.0f;
   static constexpr Table16 kLow = {{0x00, 0x00, 0x80, 0xc0, 0x00, 0x40, 0x80, 0xc0,  //
@@ -113,7 +124,7 @@ inline bool any_is(Bytes v, uint8_t value) {
 
 // The even bytes, then the odd ones, as words; half a register at a time.
 template <typename E>
-struct EvenAndOdd {
+struct EvenAndOdd : OfRegisters {
   static constexpr int kBytes = kVectorBytes, kWeights = kBytes, kGroups = 2, kInGroup = 2;
   static constexpr float kFactor = half_factor<E>();
 
@@ -173,7 +184,7 @@ inline void spread_sixes(const uint8_t* at, Words* first, Words* last) {
 }
 
 template <typename E>
-struct Sixes {
+struct Sixes : OfRegisters {
   static constexpr int kBytes = kVectorFloats * 3, kWeights = kVectorFloats * 4, kGroups = 2, kInGroup = 2;
   static constexpr float kFactor = half_factor<E>();
 
@@ -200,7 +211,7 @@ struct Chunk<E3M2> : Sixes<E3M2> {};
 
 // Each lane holds four integers.
 template <>
-struct Chunk<Int8> {
+struct Chunk<Int8> : OfRegisters {
   static constexpr int kBytes = kVectorBytes, kWeights = kBytes, kGroups = 1, kInGroup = 4;
   static constexpr float kFactor = 1.0f / (1 << Int8::kMantissa);
 

@@ -4,12 +4,11 @@
 
 #include "kernels/generic/matmul_block.h"
 #include "kernels/generic/mx_chunk.h"
+#include "kernels/generic/mx_rows.h"
 
 namespace ostinato {
 namespace {
 namespace mx {
-
-constexpr int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
 inline int64_t depth(const MxLayout& layout) {
   return with_element(layout.format, [&](auto element) {
@@ -41,86 +40,13 @@ void arrange(const MxArrangeArgs& args) {
   });
 }
 
-// Scales and codes of one row of w after the other.
-template <typename E>
-class Rows {
- public:
-  using C = Chunk<E>;
-
-  // Floats. The scales of a chunk are read as a whole vector.
-  static int64_t scratch(const MxLayout& layout) {
-    return round_up(layout.row_scales, kVectorFloats) + kVectorFloats;
-  }
-
-  Rows(const MxLinearArgs& args, float* scratch)
-      : args_(args),
-        scales_(scratch),
-        whole_(args.layout.row_bytes / C::kBytes),
-        rest_bytes_(args.layout.row_bytes - whole_ * C::kBytes),
-        block_bits_(__builtin_ctzll(static_cast<uint64_t>(args.layout.block))) {
-    for (int g = 0; g < C::kGroups; ++g) {
-      for (int l = 0; l < kVectorFloats; ++l) lanes_[g][l] = C::position(g, 0, l) >> block_bits_;
-    }
-    for (int64_t i = 0; i < Rows::scratch(args.layout); ++i) scales_[i] = 0.0f;
-  }
-
-  // Makes chunks [first, last) of a row ready.
-  void go_to(int64_t row, int64_t first, int64_t last) {
-    const MxLayout& layout = args_.layout;
-    codes_ = args_.codes + row * layout.row_bytes;
-    const uint8_t* biased = args_.scales + row * layout.row_scales;
-    const int64_t end = least(layout.row_scales, round_up(block_of(last), kVectorFloats));
-    int64_t b = block_of(first) / kVectorFloats * kVectorFloats;
-    for (; b + kVectorFloats <= end; b += kVectorFloats) {
-      const Lanes e = lanes_of(load_as<LaneBytes>(biased + b));
-      const Lanes bits = e == 0 ? Lanes{} + 0x00400000 : e << 23;
-      const Vector scale = reinterpret_cast<Vector>(e == 255 ? Lanes{} + 0x7fc00000 : bits);
-      store(scales_ + b, scale);
-    }
-    for (; b < end; ++b) scales_[b] = scale_of(biased[b]);
-    if (rest_bytes_ != 0 && last > whole_) {
-      std::memcpy(rest_, codes_ + whole_ * C::kBytes, static_cast<size_t>(rest_bytes_));
-    }
-  }
-
-  // The last one of a row filled up with zeros.
-  const uint8_t* chunk(int64_t c) const { return c < whole_ ? codes_ + c * C::kBytes : rest_; }
-
-  // The factors of a group's vectors in chunk c.
-  Vector scale(int64_t c, int group) const {
-    const float* first = scales_ + block_of(c);
-#if defined(__AVX512F__)
-    return _mm512_maskz_permutexvar_ps(0xffff, reinterpret_cast<__m512i>(lanes_[group]), load(first));
-#elif defined(__AVX2__)
-    return _mm256_permutevar8x32_ps(load(first), reinterpret_cast<__m256i>(lanes_[group]));
-#else
-    Vector v{};
-    for (int l = 0; l < kVectorFloats; ++l) v[l] = first[lanes_[group][l]];
-    return v;
-#endif
-  }
-
- private:
-  int64_t block_of(int64_t chunk) const { return chunk * C::kWeights >> block_bits_; }
-
-  const MxLinearArgs& args_;
-  float* scales_;
-  int64_t whole_, rest_bytes_;
-  int block_bits_;
-  const uint8_t* codes_ = nullptr;
-  Lanes lanes_[C::kGroups];
-  uint8_t rest_[C::kBytes] = {};
-};
-
 // A weight that is no number makes all sums of its row NaN, whatever x is.
 const float kNan = float_of_bits(0x7fc00000);
-
-constexpr int64_t kAhead = 4096;  // bytes that are prefetched ahead
 
 // R rows of w from the nth on, with M rows of x: a number of x that is read meets R weights.
 template <typename E, int M, int R>
 inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int64_t depth, float* out,
-                        Rows<E> (&rows)[2]) {
+                        Rows<Chunk<E>> (&rows)[2]) {
   using C = Chunk<E>;
   const int64_t chunks = depth / C::kWeights;
   for (int r = 0; r < R; ++r) rows[r].go_to(n + r, 0, chunks);
@@ -165,7 +91,8 @@ inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int
 template <typename E, int M>
 inline void few_rows(const MxLinearArgs& args, const float* x, int64_t depth, float* out) {
   float* scratch = static_cast<float*>(args.scratch);
-  Rows<E> rows[2] = {Rows<E>(args, scratch), Rows<E>(args, scratch + Rows<E>::scratch(args.layout))};
+  Rows<Chunk<E>> rows[2] = {Rows<Chunk<E>>(args, scratch),
+                            Rows<Chunk<E>>(args, scratch + Rows<Chunk<E>>::scratch(args.layout))};
   int64_t n = args.first;
   if constexpr (M > 1) {
     for (; n + 2 <= args.last; n += 2) few_rows_at<E, M, 2>(args, n, x, depth, out, rows);
@@ -176,7 +103,8 @@ inline void few_rows(const MxLinearArgs& args, const float* x, int64_t depth, fl
 // As `a` of a packed product: rows of kTileStride numbers, [k, k + depth) of each. What comes after it in
 // the same row is read when all rows have passed: fetched meanwhile.
 template <typename E>
-inline void decode_rows(Rows<E>& rows, int64_t first, int64_t count, int64_t k, int64_t depth, float* to) {
+inline void decode_rows(Rows<Chunk<E>>& rows, int64_t first, int64_t count, int64_t k, int64_t depth,
+                        float* to) {
   using C = Chunk<E>;
   const int64_t begin = k / C::kWeights, chunks = depth / C::kWeights;
   for (int64_t r = 0; r < count; ++r, to += kTileStride) {
@@ -211,8 +139,8 @@ inline void turn_out(const MxLinearArgs& args, const float* from, int64_t first,
 // The product the other way round, w by x: w decoded is the side that is read number by number.
 template <typename E>
 inline void many_rows(const MxLinearArgs& args, int64_t depth) {
-  float* sums = static_cast<float*>(args.scratch) + 2 * Rows<E>::scratch(args.layout);
-  Rows<E> rows(args, static_cast<float*>(args.scratch));
+  float* sums = static_cast<float*>(args.scratch) + 2 * Rows<Chunk<E>>::scratch(args.layout);
+  Rows<Chunk<E>> rows(args, static_cast<float*>(args.scratch));
   alignas(64) float decoded[kBlockRows * kTileStride];
   MatmulArgs product{};
   product.packed = args.panels;
@@ -234,8 +162,8 @@ inline void many_rows(const MxLinearArgs& args, int64_t depth) {
 }
 
 int64_t scratch(const MxLayout& layout, int64_t m) {
-  const int64_t scales =
-      with_element(layout.format, [&](auto element) { return 2 * Rows<decltype(element)>::scratch(layout); });
+  const int64_t scales = with_element(
+      layout.format, [&](auto element) { return 2 * Rows<Chunk<decltype(element)>>::scratch(layout); });
   const int64_t sums = m < kMxFewRows ? 0 : kBlockRows * round_up(m, kPanel);
   return (scales + sums) * static_cast<int64_t>(sizeof(float));
 }

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from ._fake import Rounding
+from ._products import linear_rounded
 
 F = torch.nn.functional
 
@@ -37,6 +38,18 @@ class MXLinear(_Rounded, nn.Linear):
     """``torch.nn.Linear``; its input is rounded along the features."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        inputs = self.mx_input
+        if inputs is not None:
+            made: Any = linear_rounded(
+                x,
+                self.weight,
+                self.bias,
+                inputs.format,
+                block_size=inputs.block_size,
+                scale_mode=inputs.scale_mode,
+            )
+            if made is not NotImplemented:
+                return made  # type: ignore[no-any-return]
         weight = self._rounded_weight((self.out_features, self.in_features))
         return F.linear(self._rounded_input(x, -1), weight, self.bias)
 

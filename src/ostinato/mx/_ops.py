@@ -14,6 +14,7 @@ mx_quantize: Any = ops().mx_quantize.default
 mx_dequantize: Any = ops().mx_dequantize.default
 mx_round: Any = ops().mx_round.default
 mx_linear: Any = ops().mx_linear.default
+mx_linear_rounded: Any = ops().mx_linear_rounded.default
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -52,9 +53,7 @@ def _round_fake(x: Tensor, format: str, block_size: int, scale_mode: str) -> Ten
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _linear_fake(
-    x: Tensor, codes: Tensor, scales: Tensor, bias: Tensor | None, format: str, block_size: int
-) -> Tensor:
+def _linear_fake(x: Tensor, codes: Tensor, *_: Any) -> Tensor:
     return x.new_empty((*x.shape[:-1], codes.shape[0]))
 
 
@@ -62,24 +61,35 @@ torch.library.register_fake("ostinato::mx_quantize", _quantize_fake)
 torch.library.register_fake("ostinato::mx_dequantize", _dequantize_fake)
 torch.library.register_fake("ostinato::mx_round", _round_fake)
 torch.library.register_fake("ostinato::mx_linear", _linear_fake)
+torch.library.register_fake("ostinato::mx_linear_rounded", _linear_fake)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    x, codes, scales, _, ctx.format, ctx.block_size = inputs
+    x, codes, scales, _, ctx.format, ctx.block_size, *ctx.rounding = inputs
     ctx.save_for_backward(codes, scales)
     ctx.columns = x.shape[-1]
 
 
 def _linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Rounding of x counts as the identity."""
     codes, scales = ctx.saved_tensors
     needs_x, _, _, needs_bias, *_ = ctx.needs_input_grad
     of_x = None
     if needs_x:
         of_x = grad @ mx_dequantize(codes, scales, ctx.format, ctx.block_size, ctx.columns, grad.dtype)
     of_bias = grad.flatten(0, -2).sum(0) if needs_bias else None
-    return of_x, None, None, of_bias, None, None
+    return of_x, None, None, of_bias, None, None, *(None for _ in ctx.rounding)
 
 
-torch.library.register_autograd("ostinato::mx_linear", _linear_backward, setup_context=_save)
+for _name in ("ostinato::mx_linear", "ostinato::mx_linear_rounded"):
+    torch.library.register_autograd(_name, _linear_backward, setup_context=_save)
 
-__all__ = ["has_kernel", "has_numbers", "mx_dequantize", "mx_linear", "mx_quantize", "mx_round"]
+__all__ = [
+    "has_kernel",
+    "has_numbers",
+    "mx_dequantize",
+    "mx_linear",
+    "mx_linear_rounded",
+    "mx_quantize",
+    "mx_round",
+]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ._ops import has_kernel, has_numbers, mx_linear
+from ._products import linear
 from ._tensor import MXTensor
 
 _aten = torch.ops.aten
@@ -61,32 +61,12 @@ class Transposed(torch.Tensor):
 
 
 def _product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if kwargs:
+    if kwargs or func not in (_aten.mm.default, _aten.addmm.default):
         return NotImplemented  # factors, or a result that is given
-    if func is _aten.mm.default:
-        return linear(args[0], args[1], None)
-    if func is _aten.addmm.default:
-        bias, x, weight = args
-        if isinstance(weight, Transposed) and bias.shape == weight.shape[1:]:
-            return linear(x, weight, bias)
-    return NotImplemented
-
-
-def linear(x: torch.Tensor, weight: Any, bias: torch.Tensor | None) -> Any:
-    """``x @ weight + bias`` by the kernels, where they take these."""
-    if not isinstance(weight, Transposed) or not _takes(x, weight.source, bias):
+    *bias, x, weight = args
+    if not isinstance(weight, Transposed) or (bias and bias[0].shape != weight.shape[1:]):
         return NotImplemented
-    w = weight.source
-    return mx_linear(x, w.qdata, w.scale, bias, w.format.name, w.block_size)
-
-
-def _takes(x: torch.Tensor, weight: MXTensor, bias: torch.Tensor | None) -> bool:
-    if x.dtype is not weight.dtype or not has_numbers(x.dtype) or x.dim() != 2:
-        return False
-    given = (x,) if bias is None else (x, bias)
-    if bias is not None and bias.dtype is not x.dtype:
-        return False
-    return has_kernel(*given, weight.qdata, weight.scale)
+    return linear(x, weight.source, bias[0] if bias else None)
 
 
 __all__ = ["Transposed"]
