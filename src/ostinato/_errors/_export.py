@@ -83,7 +83,7 @@ MESSAGES = {
     "metadata_key": (
         UsageError,
         "metadata has unknown keys: {keys}.",
-        'it takes "source", "verification" and "user"; put what is your own under "user"',
+        'it takes "source", "verification", "tolerances" and "user"; put what is your own under "user"',
     ),
     "unwritable": (
         ExportError,

@@ -24,7 +24,11 @@ _PROFILED = 50  # replays, of which each step's shortest time counts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .pt2 of ostinato deploy or of torch.export.save")
-    parser.add_argument("--args", metavar="VALUES", help=f"the arguments: {GRAMMAR}; random ones by default")
+    parser.add_argument(
+        "--args",
+        metavar="VALUES",
+        help=f"the arguments: {GRAMMAR}; by default those in the file, or random ones",
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of every runtime (torch's default)")
     parser.add_argument(
         "--against",

@@ -70,6 +70,10 @@ def programs(path: str) -> dict[str, Any]:
         document["made_by"] = f"ostinato {metadata.ostinato}, torch {metadata.torch}"
         document["source"] = metadata.source
         document["verification"] = metadata.verification
+        document["tolerances"] = metadata.tolerances
+        document["examples"] = sum(
+            each.example is not None for info in metadata.methods.values() for each in info.variants
+        )
         document["numerics"] = metadata.user.get("numerics")
     else:
         first = models["model"] if "model" in models else next(iter(models.values()))

@@ -23,7 +23,11 @@ _SHOWN = 16  # elements of a tensor that is printed in full
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .pt2 of ostinato deploy or of torch.export.save")
     given = parser.add_mutually_exclusive_group()
-    given.add_argument("--args", metavar="VALUES", help=f"the arguments: {GRAMMAR}; random ones by default")
+    given.add_argument(
+        "--args",
+        metavar="VALUES",
+        help=f"the arguments: {GRAMMAR}; by default those in the file, or random ones",
+    )
     given.add_argument("--input", metavar="FILE", help="a file of torch.save with the arguments")
     parser.add_argument("--method", default="forward", metavar="NAME", help="the method to call (forward)")
     parser.add_argument("--output", metavar="FILE", help="write what the last call returns with torch.save")
@@ -65,7 +69,7 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
 
 
 def arguments(text: str | None, path: str | None, method: Any) -> tuple[Any, ...]:
-    """What the command line gives, else random values of the kind that the first variant takes."""
+    """What the command line gives, else the example in the file, else random values of its kind."""
     if text is not None:
         return parse_args(text)
     if path is not None:

@@ -86,6 +86,7 @@ def deploy(
         metadata = {
             "source": read.described(),
             "verification": _promise(verify, numerics),
+            "tolerances": dict(zip(("rtol", "atol"), _proof.TOLERANCES[numerics], strict=True)),
             "user": {"numerics": numerics},
         }
         described = save_methods(path, methods, metadata=metadata)

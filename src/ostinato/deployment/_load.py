@@ -55,7 +55,7 @@ def programs_of(path: str | os.PathLike[str]) -> tuple[Mapping[str, list[Variant
             raise
         program = load_program(path)
         args, kwargs = example(describe(program)[0])
-        return {"forward": [Variant(program, args, kwargs)]}, "exact"
+        return {"forward": [Variant(program, args, kwargs, made_up=True)]}, "exact"
     numerics = loaded.metadata.user.get("numerics")
     return loaded.methods, numerics if numerics in ("exact", "fast") else "exact"
 

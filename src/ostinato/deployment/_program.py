@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ class Program:
 
     def __init__(self, method: str, variant: Variant, state: Mapping[str, torch.Tensor]) -> None:
         self.method = method
-        self.args, self.kwargs = variant.args, variant.kwargs
+        self.args, self.kwargs, self.made_up = variant.args, variant.kwargs, variant.made_up
         self.on_change = variant.on_variant_change
         program = variant.program
         self.inputs, _ = describe(program)
@@ -120,8 +121,7 @@ def functional(variant: Variant) -> Variant:
     """The variant with its changes in the signature, where stock torch left them in the graph."""
     for node in variant.program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
-            program = variant.program.run_decompositions({})
-            return Variant(program, variant.args, variant.kwargs, variant.on_variant_change, variant.resets)
+            return replace(variant, program=variant.program.run_decompositions({}))
     return variant
 
 

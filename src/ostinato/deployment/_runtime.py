@@ -78,11 +78,16 @@ class Method:
         """The signatures that it takes, such as ``"(float32[1, 512], 16000)"``."""
         return tuple(each.signature for each in self._programs)
 
-    def example(self, seed: int = 0) -> tuple[Any, ...]:
-        """Random positional arguments of the kind that the first variant takes."""
+    def example(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Positional arguments for the first variant: the example in the file, new tensors at each call.
+
+        With a seed, or where the file has no example, random ones of its kind.
+        """
         first = self._programs[0]
-        generator = torch.Generator().manual_seed(seed)
-        return Call(self.name, first.args, {}).varied(generator).args
+        call = Call(self.name, first.args, {})
+        if seed is None and not first.made_up:
+            return call.fresh().args
+        return call.varied(torch.Generator().manual_seed(seed or 0)).args
 
     def __repr__(self) -> str:
         return " | ".join(f"{self.name}{each}" for each in self.variants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from .._version import __version__
 from ._vet import DTYPES, METADATA, STAND_INS, Bad, VettedArchive
 from ._vet._names import MODEL_NAME, qualified_name
 from ._vet._types import (
+    Check,
     boolean,
     dict_of,
     integer,
@@ -20,11 +22,12 @@ from ._vet._types import (
     number,
     one_of,
     record,
+    shown,
     text,
     union,
 )
 
-SCHEMA = 2  # 1 had no dtypes
+SCHEMA = 3  # 1 had no dtypes, 2 no examples and tolerances
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class VariantInfo:
     of trees, ``{"tuple": [...]}``, ``{"list": [...]}``, ``{"dict": {...}}``. A
     dimension that may vary is an object like that of a size. ``mode`` names what
     the module remembers of the call besides its tensors (``"_last_sr=16000"``),
-    None where that is nothing.
+    None where that is nothing. ``example`` is a call, nested like ``inputs``, whose
+    tensors also have an ``"entry"``: the file's ``data/example/<entry>`` holds
+    their elements. None where the writer had no example, or one of over 1 MiB.
     """
 
     model: str
@@ -45,6 +50,7 @@ class VariantInfo:
     outputs: dict[str, Any]
     state: list[str]
     mode: str | None = None
+    example: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,9 @@ class StateInfo:
 class Metadata:
     """All of ``ostinato.json``. ``source`` and ``verification`` are what the writer of the file gave.
 
+    ``tolerances`` is how far results may lie from those of the source, ``{"rtol":
+    1e-4, "atol": 1e-5}``: ``|a - b| <= atol + rtol * |b|``; None where nobody said.
+
     ``dtypes`` names, program by program, the values that are of another dtype
     than the program in the file says, one that not every torch can name there.
     """
@@ -87,6 +96,7 @@ class Metadata:
     ostinato: str = __version__
     source: dict[str, Any] | None = None
     verification: dict[str, Any] | None = None
+    tolerances: dict[str, float] | None = None
     user: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -141,29 +151,53 @@ def _tree(value: Any) -> None:
     _TREE(value)
 
 
+def _tolerance(value: Any) -> None:
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise Bad(f"{shown(value)} is no tolerance")
+
+
 _dim = record({"dim": text, "min": nullable(integer()), "max": nullable(integer())})
 _dtype = one_of(*(name for name, _ in DTYPES.values()), *STAND_INS)
+
+
+def _example_tree(value: Any) -> None:
+    _EXAMPLE_TREE(value)
+
+
+def _containers(tree: Check) -> dict[str, Check]:
+    return {"tuple": list_of(tree), "list": list_of(tree), "dict": dict_of(text, tree)}
+
+
+def _call(tree: Check) -> Check:
+    return record({"args": union({"tuple": list_of(tree)}), "kwargs": union({"dict": dict_of(text, tree)})})
+
+
 _TREE = union(
     {
         "tensor": record({"dtype": _dtype, "shape": list_of(_extent)}),
         "value": _scalar,
         "size": _dim,
-        "tuple": list_of(_tree),
-        "list": list_of(_tree),
-        "dict": dict_of(text, _tree),
+        **_containers(_tree),
+    }
+)
+_entry = matching(rf"{MODEL_NAME}/\d{{1,4}}", "the name of an example's tensor")
+_EXAMPLE_TREE = union(
+    {
+        "tensor": record({"dtype": _dtype, "shape": list_of(integer(0)), "entry": _entry}),
+        "value": _scalar,
+        **_containers(_example_tree),
     }
 )
 _method_name = matching(r"[A-Za-z_]\w{0,127}", "the name of a method")
 _variant = record(
     {
         "model": matching(MODEL_NAME, "the name of a program"),
-        "inputs": record(
-            {"args": union({"tuple": list_of(_tree)}), "kwargs": union({"dict": dict_of(text, _tree)})}
-        ),
+        "inputs": _call(_tree),
         "outputs": _tree,
         "state": list_of(qualified_name),
         "mode": nullable(text),
-    }
+    },
+    {"example": nullable(_call(_example_tree))},
 )
 _method = record(
     {
@@ -190,6 +224,7 @@ _document = record(
         "user": dict_of(text, _anything),
     },
     {
+        "tolerances": nullable(record({"rtol": _tolerance, "atol": _tolerance})),
         "dtypes": dict_of(
             matching(MODEL_NAME, "the name of a program"), dict_of(_value_name, one_of(*STAND_INS))
         ),

@@ -16,9 +16,10 @@ from .._atomic import replacing
 from .._errors import ArchiveError, ExportError, fail
 from ._attributes import as_bytes, same
 from ._build import Builder
+from ._examples import example_of, packed
 from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
 from ._portable import check_portable
-from ._signature import describe, dtype_name, example
+from ._signature import describe, dtype_name, example, matches
 from ._stand_ins import stand_in
 from ._subclasses import decomposed, has_parts
 from ._vet import VettedArchive
@@ -32,8 +33,9 @@ class Variant:
     """One program of a method, for one signature of its arguments.
 
     ``args`` and ``kwargs`` are an example call: on a variant that was loaded
-    from a file, tensors of zeros. The others are set by `trace_stateful` and
-    end up in the file, as `MethodInfo` and `VariantInfo` describe them.
+    from a file it is the one that was given when the file was written, or, with
+    ``made_up``, tensors of zeros. The others are set by `trace_stateful` and end
+    up in the file, as `MethodInfo` and `VariantInfo` describe them.
     """
 
     program: ExportedProgram
@@ -42,6 +44,7 @@ class Variant:
     on_variant_change: str | None = None
     resets: bool = False
     mode: str | None = None
+    made_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,9 @@ def save_methods(
     ``forward``) is the program that stock ``torch.export.load(path)`` gives.
     ``metadata`` may hold ``"source"`` (a dict, such as ``{"name": "vad.jit",
     "sha256": "…"}``), ``"verification"`` (a dict, such as the report of
-    `verify`), and ``"user"`` (a dict of anything that JSON can hold).
+    `verify`), ``"tolerances"`` (``{"rtol": 1e-4, "atol": 1e-5}``), and ``"user"``
+    (a dict of anything that JSON can hold). The example call of each variant goes
+    into the file where its tensors have at most 1 MiB.
 
     The file appears whole or not at all: an older one at ``path`` stays intact
     until the new one is complete and has passed the strict reader.
@@ -76,7 +81,7 @@ def save_methods(
     tensors, a state that differs between the programs.
     """
     given = dict(metadata or {})
-    unknown = sorted(set(given) - {"source", "verification", "user"})
+    unknown = sorted(set(given) - {"source", "verification", "tolerances", "user"})
     if unknown:
         raise fail("export.metadata_key", keys=", ".join(unknown))
     if not os.fspath(path).endswith(".pt2"):
@@ -85,7 +90,8 @@ def save_methods(
     if portable:
         for method, name, variant in plan:
             check_portable(variant.program, method if name == MAIN else name)
-    described = _describe(plan, portable, given)
+    examples: dict[str, bytes] = {}
+    described = _describe(plan, portable, given, examples)
     programs = {}
     for method, name, variant in plan:
         where = method if name == MAIN else name
@@ -94,7 +100,7 @@ def save_methods(
             described.dtypes[name] = values
     with replacing(path) as part:
         try:
-            write_archive(part, programs, described.to_json())
+            write_archive(part, programs, described.to_json(), examples)
         except (TypeError, ValueError) as error:
             raise fail("export.unwritable", path=os.fspath(path), reason=error) from error
         _reread(part)
@@ -125,7 +131,10 @@ def _functional(variant: Variant) -> Variant:
     return replace(variant, program=decomposed(variant.program))
 
 
-def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[str, Any]) -> Metadata:
+def _describe(
+    plan: list[tuple[str, str, Variant]], portable: bool, given: dict[str, Any], examples: dict[str, bytes]
+) -> Metadata:
+    """What the file will say; the tensors of example calls are added to ``examples``."""
     mutated = {name for _, _, variant in plan for name in mutated_buffers(variant.program)}
     state: dict[str, StateInfo] = {}
     values: dict[str, torch.Tensor] = {}
@@ -139,7 +148,11 @@ def _describe(plan: list[tuple[str, str, Variant]], portable: bool, given: dict[
             state[each] = StateInfo(dtype_name(value.dtype), list(value.shape), initial)
         inputs, outputs = describe(variant.program)
         info = methods.setdefault(method, MethodInfo([], variant.on_variant_change, variant.resets))
-        info.variants.append(VariantInfo(name, inputs, outputs, used, variant.mode))
+        call = (tuple(variant.args), dict(variant.kwargs))
+        example = packed(call, name) if not variant.made_up and matches(inputs, *call) else None
+        examples.update(example.entries if example else {})
+        tree = example.tree if example else None
+        info.variants.append(VariantInfo(name, inputs, outputs, used, variant.mode, tree))
     return Metadata(methods=methods, state=state, portable=portable, torch=torch.__version__, **given)
 
 
@@ -197,16 +210,16 @@ def load_methods(path: str | os.PathLike[str]) -> Loaded:
         state: dict[str, torch.Tensor] = {}
         for method, info in metadata.methods.items():
             for each in info.variants:
-                if each.model not in models:
-                    raise fail(
-                        "export.bad_metadata", path=archive.path, what=f"no program named {each.model}"
-                    )
-                program = builder.build(models[each.model], metadata.dtypes.get(each.model))
+                model = models.pop(each.model, None)
+                if model is None:
+                    what = f"the program {each.model} is missing, or named twice"
+                    raise fail("export.bad_metadata", path=archive.path, what=what)
+                program = builder.build(model, metadata.dtypes.get(each.model))
                 _check_described(archive.path, program, each)
-                args, kwargs = example(each.inputs)
-                methods.setdefault(method, []).append(
-                    Variant(program, args, kwargs, info.on_variant_change, info.resets, each.mode)
-                )
+                call = example_of(archive, each)
+                args, kwargs = call or example(each.inputs)
+                about = info.on_variant_change, info.resets, each.mode, call is None
+                methods.setdefault(method, []).append(Variant(program, args, kwargs, *about))
                 for name in each.state:
                     state[name] = tensor_of(program, name)
     return Loaded(methods, metadata, state)
@@ -269,7 +282,9 @@ def save(
     if isinstance(program_or_module, ExportedProgram):
         if args is not None or kwargs is not None or dynamic_shapes is not None:
             raise fail("export.program_with_args")
-        save_methods(path, {"forward": [Variant(copy.copy(program_or_module))]}, portable=portable)
+        given: Any = program_or_module.example_inputs or ((), {})
+        variant = Variant(copy.copy(program_or_module), *given)
+        save_methods(path, {"forward": [variant]}, portable=portable)
         return
     if not isinstance(program_or_module, torch.nn.Module):
         raise fail("export.not_a_module", kind=type(program_or_module).__name__)

@@ -25,7 +25,7 @@ from torch.export import ExportedProgram
 from .._errors import fail
 from ._signature import dtype_name
 from ._vet import DTYPES, METADATA, trim
-from ._vet._archive import CONSTANTS, WEIGHTS
+from ._vet._archive import CONSTANTS, EXAMPLES, WEIGHTS
 from ._vet._program import STRIDED
 
 # The tensors are written below, from the program itself; torch 2.11 cannot be told to leave them out.
@@ -39,8 +39,13 @@ _PADDING = 0x4F53  # the id of the extra field that only fills
 _CODES = {name: code for code, (name, _) in DTYPES.items()}
 
 
-def write_archive(path: Path, programs: Mapping[str, ExportedProgram], metadata: dict[str, Any]) -> None:
-    """Write ``programs`` (name in the archive → program) and the metadata to ``path``."""
+def write_archive(
+    path: Path,
+    programs: Mapping[str, ExportedProgram],
+    metadata: dict[str, Any],
+    examples: Mapping[str, bytes],
+) -> None:
+    """Write ``programs`` (name in the archive → program), metadata and tensors of examples to ``path``."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, strict_timestamps=False) as file:
         writer = _Writer(file)
         for name, content in (
@@ -53,6 +58,8 @@ def write_archive(path: Path, programs: Mapping[str, ExportedProgram], metadata:
         for name, program in programs.items():
             writer.program(name, program)
         writer.entry(f"extra/{METADATA}", _json(metadata))
+        for name, content in examples.items():
+            writer.entry(EXAMPLES + name, content)
 
 
 class _Writer:

@@ -18,10 +18,11 @@ from ._zip import Zip
 METADATA = "ostinato.json"
 MAX_MODELS = 1000
 WEIGHTS, CONSTANTS = "data/weights/", "data/constants/"
+EXAMPLES = "data/example/"
 _MODEL = re.compile(rf"models/({MODEL_NAME})\.json", re.ASCII)
 # Sample inputs are pickles: they may lie in a file, and are never read.
 _KNOWN = re.compile(
-    r"models/[^/]+\.json|data/(weights|constants)/[^/]+|data/sample_inputs/[^/]+\.pt|extra/.+"
+    r"models/[^/]+\.json|data/(weights|constants)/[^/]+|data/(sample_inputs/[^/]+\.pt|example/[^/]+/\d+)|extra/.+"
     r"|\.data/(version|serialization_id|alignment)|\.format_version|\.storage_alignment|version|byteorder"
     r"|archive_format|archive_version"
 )
@@ -76,6 +77,15 @@ class VettedArchive:
             return self._zip.read(name)
         except Bad as bad:
             raise self._refusal(bad) from None
+
+    @property
+    def examples(self) -> set[str]:
+        """The names of the tensors of examples, which `example` reads."""
+        return {name[len(EXAMPLES) :] for name in self._zip.sizes if name.startswith(EXAMPLES)}
+
+    def example(self, name: str) -> bytearray | mmap.mmap:
+        """The bytes of one of ``examples``."""
+        return self.read(EXAMPLES + name)
 
     def close(self) -> None:
         self._zip.__exit__(None, None, None)
