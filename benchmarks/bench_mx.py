@@ -1,8 +1,9 @@
 """MX formats: products with quantized weights beside ``F.linear`` in float32, and blocks beside a copy.
 
-``--threads`` (comma separated) and ``--rows`` (linear, blocks, torchao) choose. ``OSTINATO_ISA=avx2`` takes
-the kernels of older machines; ``MKL_ENABLE_INSTRUCTIONS=AVX2`` does the same for torch. torchao is measured
-where it is installed.
+``--threads`` (comma separated) and ``--rows`` (linear, rounded, llama, blocks, torchao) choose.
+``OSTINATO_ISA=avx2`` takes the kernels of older machines; ``MKL_ENABLE_INSTRUCTIONS=AVX2`` does the same for
+torch. torchao and llama.cpp (``pip install llama-cpp-python``, which compiles it) are measured where they
+are installed. The shortest of several rounds counts.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from rich.table import Table
 
 import ostinato as ost
 
+from . import _ggml
 from ._timing import alternate
 
 FORMATS = ("mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2", "mxint8")
 SIZE = 4096
 BATCHES = (1, 2, 4, 8, 32, 128)
+ROUNDED_BATCHES = (1, 8, 32)
+ROUNDS = 11  # of which the shortest counts
 NUMBERS = 1 << 22
 
 
@@ -57,7 +61,7 @@ def linear(threads: int) -> None:
                 "float32": lambda x=x: torch.nn.functional.linear(x, weight),
                 "mx": lambda x=x, q=q: torch.nn.functional.linear(x, q),
             }
-            taken = alternate(runs, rounds=9, seconds=0.02)
+            taken = alternate(runs, rounds=ROUNDS, seconds=0.02, of=min)
             rows[name].append(f"{taken['float32'] / taken['mx']:.2f} ({taken['mx']:.0f})")
     title = f"linear {SIZE} x {SIZE}, {threads} threads: times faster than F.linear in float32 (µs)"
     table(title, [f"batch {b}" for b in BATCHES], rows)
@@ -65,26 +69,64 @@ def linear(threads: int) -> None:
 
 def rounded_inputs(threads: int) -> None:
     """With the input rounded on the fly, and its error beside that of the weights alone."""
-    weight, x = torch.randn(SIZE, SIZE), torch.randn(1, SIZE)
-    exact = x.double() @ weight.double().T
+    weight = torch.randn(SIZE, SIZE)
     rows: dict[str, list[str]] = {}
     for name in ("mxfp4", "mxfp8_e4m3", "mxint8"):
-        q = ost.mx.quantize(weight, getattr(ost.mx, name))
         for inputs in ("mxfp8_e4m3", "mxint8"):
-            format = getattr(ost.mx, inputs)
+            layer = rounding_layer(weight, name, inputs)
+            cells = []
+            for batch in ROUNDED_BATCHES:
+                x = torch.randn(batch, SIZE)
+                runs = {
+                    "float32": lambda x=x: torch.nn.functional.linear(x, weight),
+                    "mx": lambda x=x, layer=layer: layer(x),
+                }
+                taken = alternate(runs, rounds=ROUNDS, seconds=0.02, of=min)
+                cells.append(f"{taken['float32'] / taken['mx']:.2f} ({taken['mx']:.0f})")
+            exact = x.double() @ weight.double().T
+            for y in (torch.nn.functional.linear(x, layer.weight), layer(x)):
+                cells.append(f"{error(y, exact):.4f}")
+            rows[f"{name}, {inputs} inputs"] = cells
+    title = f"linear {SIZE} x {SIZE}, {threads} threads, inputs rounded: times faster (µs)"
+    batches = [f"batch {b}" for b in ROUNDED_BATCHES]
+    table(title, [*batches, "error of weights", "with inputs"], rows)
 
-            def call(q: Any = q, format: Any = format) -> torch.Tensor:
-                return torch.nn.functional.linear(ost.mx.fake_quantize(x, format), q)
 
-            runs = {"float32": lambda: torch.nn.functional.linear(x, weight), "mx": call}
-            taken = alternate(runs, rounds=9, seconds=0.02)
-            errors = [
-                ((y - exact).norm() / exact.norm()).item() for y in (torch.nn.functional.linear(x, q), call())
-            ]
-            speed = f"{taken['float32'] / taken['mx']:.2f} ({taken['mx']:.0f})"
-            rows[f"{name} weights, {inputs} inputs"] = [speed, *(f"{e:.4f}" for e in errors)]
-    title = f"linear {SIZE} x {SIZE}, batch 1, {threads} threads, with rounded inputs"
-    table(title, ["times faster (µs)", "error, weights alone", "with the inputs"], rows)
+def rounding_layer(weight: torch.Tensor, format: str, inputs: str) -> torch.nn.Linear:
+    layer = torch.nn.Linear(*weight.shape[::-1], bias=False)
+    layer.weight = torch.nn.Parameter(weight, requires_grad=False)
+    return ost.mx.quantize_(layer, getattr(ost.mx, format), activations=getattr(ost.mx, inputs))
+
+
+def error(y: torch.Tensor, exact: torch.Tensor) -> float:
+    return ((y - exact).norm() / exact.norm()).item()
+
+
+def llama(threads: int) -> None:
+    """Beside llama.cpp's product with the same weights in mxfp4: its inputs are rounded to int8, too."""
+    if not _ggml.is_installed():
+        Console(stderr=True).print(f"llama.cpp is not installed, and left out: {_ggml.INSTALL}")
+        return
+    layer = rounding_layer(torch.randn(SIZE, SIZE), "mxfp4", "mxint8")
+    weight: Any = layer.weight
+    exact = weight.dequantize(torch.float64).T
+    rows: dict[str, list[str]] = {}
+    for batch in ROUNDED_BATCHES:
+        x = torch.randn(batch, SIZE)
+        plain, packed = (_ggml.Product(weight.qdata, weight.scale, x, threads, way) for way in (False, True))
+        runs: dict[str, Callable[[], object]] = {
+            "llama.cpp": plain.run,
+            "llama.cpp, packed": packed.run,
+            "ours": lambda x=x: layer(x),
+            "ours, float32 inputs": lambda x=x: torch.nn.functional.linear(x, weight),
+        }
+        taken = alternate(runs, rounds=ROUNDS, seconds=0.02, of=min)
+        best = min(taken["llama.cpp"], taken["llama.cpp, packed"])
+        errors = [error(y, x.double() @ exact) for y in (packed.result(), layer(x))]
+        cells = [*(f"{v:.0f}" for v in taken.values()), f"{best / taken['ours']:.2f}"]
+        rows[f"batch {batch}"] = [*cells, *(f"{e:.4f}" for e in errors)]
+    title = f"mxfp4 {SIZE} x {SIZE}, {threads} threads, µs"
+    table(title, [*runs, "times faster than the better", "error of llama.cpp", "ours"], rows)
 
 
 def blocks(threads: int) -> None:
@@ -99,7 +141,7 @@ def blocks(threads: int) -> None:
             "quantize": lambda format=format: ost.mx.quantize(x, format),
             "dequantize": lambda q=q: q.dequantize(),
         }
-        taken = alternate(runs, rounds=15, seconds=0.02)
+        taken = alternate(runs, rounds=ROUNDS, seconds=0.02, of=min)
         moved = x.nbytes + q.qdata.nbytes + q.scale.nbytes
         cells = [f"{taken['copy']:.0f}"]
         for run in ("quantize", "dequantize"):
@@ -132,14 +174,16 @@ def torchao(threads: int) -> None:
             },
         }
         for work, runs in pairs.items():
-            taken = alternate(runs, rounds=7, seconds=0.05)
+            taken = alternate(runs, rounds=7, seconds=0.05, of=min)
             cells = [f"{taken[side] / 1000:.2f}" for side in ("torchao", "ours")]
             rows[f"{work} {name}"] = [*cells, f"{taken['torchao'] / taken['ours']:.1f}"]
     table(f"{NUMBERS} float32 numbers, {threads} threads, ms", ["torchao", "ours", "times faster"], rows)
 
 
 ROWS: dict[str, tuple[Callable[[int], None], ...]] = {
-    "linear": (linear, rounded_inputs),
+    "linear": (linear,),
+    "rounded": (rounded_inputs,),
+    "llama": (llama,),
     "blocks": (blocks,),
     "torchao": (torchao,),
 }
