@@ -81,9 +81,9 @@ def test_a_folder(tmp_path):
 
 
 def test_compiled_code(good, tmp_path):
-    refused(
-        write(tmp_path / "a.pt2", {**good, "data/aotinductor/model/model.so": b"\x7fELF"}), "compiled code"
-    )
+    path = write(tmp_path / "a.pt2", {**good, "data/aotinductor/model/model.so": b"\x7fELF"})
+    assert "torch._inductor.aoti_load_package" in refused(path, "native code").hint
+    refused(write(tmp_path / "a.pt2", {**good, "data/other/model.so": b"\x7fELF"}), "not read")
 
 
 @pytest.mark.parametrize("entry", [MODEL, WEIGHTS, "data/weights/weight_0", "archive_format"])

@@ -16,16 +16,14 @@ from ._metadata import (
 if TYPE_CHECKING:
     from ._executorch import to_executorch as to_executorch
     from ._methods import (
-        Loaded as Loaded,
         Variant as Variant,
-        load as load,
-        load_methods as load_methods,
         mutated_buffers as mutated_buffers,
         save as save,
         save_methods as save_methods,
         tensor_of as tensor_of,
     )
     from ._observe import Call as Call
+    from ._reading import Loaded as Loaded, load as load, load_methods as load_methods
     from ._session import (
         Report as Report,
         Session as Session,
@@ -43,16 +41,14 @@ if TYPE_CHECKING:
 _NEEDS_TORCH = {
     "_executorch": ("to_executorch",),
     "_methods": (
-        "Loaded",
         "Variant",
-        "load",
-        "load_methods",
         "mutated_buffers",
         "save",
         "save_methods",
         "tensor_of",
     ),
     "_observe": ("Call",),
+    "_reading": ("Loaded", "load", "load_methods"),
     "_session": ("Report", "Session", "default_sequences", "verify"),
     "_signature": ("describe", "example", "matches", "shown"),
     "_stateful": ("trace_stateful",),

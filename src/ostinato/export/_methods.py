@@ -13,13 +13,12 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from .._atomic import replacing
-from .._errors import ArchiveError, ExportError, fail
+from .._errors import ArchiveError, fail
 from ._attributes import as_bytes, same
-from ._build import Builder
-from ._examples import example_of, packed
+from ._examples import packed
 from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
 from ._portable import check_portable
-from ._signature import describe, dtype_name, example, matches
+from ._signature import describe, dtype_name, matches
 from ._stand_ins import stand_in
 from ._subclasses import decomposed, has_parts
 from ._vet import VettedArchive
@@ -45,15 +44,6 @@ class Variant:
     resets: bool = False
     mode: str | None = None
     made_up: bool = False
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """The programs of a file: method → variants. Tensors of one name are one object in all of them."""
-
-    methods: dict[str, list[Variant]]
-    metadata: Metadata
-    state: dict[str, torch.Tensor]
 
 
 def save_methods(
@@ -189,75 +179,6 @@ def tensor_of(program: ExportedProgram, name: str) -> torch.Tensor:
     if tensor is None:
         tensor = program.constants[name]
     return tensor
-
-
-def load_methods(path: str | os.PathLike[str]) -> Loaded:
-    """All programs of a file, checked by the strict reader before torch sees any of it.
-
-    Parameters and state of one name, dtype, shape and value are one tensor
-    object in all programs, so a state that one method writes is the state that
-    another reads. ``state`` maps the names of the state to these tensors, which
-    hold the initial values.
-
-    Raises ArchiveError for a file that is damaged, malicious, or was not
-    written by Ostinato (`load` also reads files of stock torch).
-    """
-    with VettedArchive(path) as archive:
-        metadata = metadata_of(archive)
-        models = archive.vet_models()
-        builder = Builder(archive)
-        methods: dict[str, list[Variant]] = {}
-        state: dict[str, torch.Tensor] = {}
-        for method, info in metadata.methods.items():
-            for each in info.variants:
-                model = models.pop(each.model, None)
-                if model is None:
-                    what = f"the program {each.model} is missing, or named twice"
-                    raise fail("export.bad_metadata", path=archive.path, what=what)
-                program = builder.build(model, metadata.dtypes.get(each.model))
-                _check_described(archive.path, program, each)
-                call = example_of(archive, each)
-                args, kwargs = call or example(each.inputs)
-                about = info.on_variant_change, info.resets, each.mode, call is None
-                methods.setdefault(method, []).append(Variant(program, args, kwargs, *about))
-                for name in each.state:
-                    state[name] = tensor_of(program, name)
-    return Loaded(methods, metadata, state)
-
-
-def _check_described(path: str, program: ExportedProgram, info: VariantInfo) -> None:
-    try:
-        same = describe(program) == (info.inputs, info.outputs)
-    except ExportError as error:
-        raise fail("export.bad_metadata", path=path, what=f"{info.model}: {error.message}") from None
-    if not same or not set(info.state) <= set(buffers(program)):
-        raise fail("export.bad_metadata", path=path, what=f"the signature or state of {info.model} differs")
-
-
-def load(path: str | os.PathLike[str], method: str = "forward") -> ExportedProgram:
-    """One program of a file: the first variant of ``method``.
-
-    Reads files of `save`, of `save_methods`, and of stock
-    ``torch.export.save`` (then ``method`` must be ``"forward"``). The strict
-    reader checks the file before torch sees any of it: nothing in it is
-    unpickled, and sample inputs in it are left out. Use `load_methods` where
-    several methods must share their state.
-
-    Raises ArchiveError for a damaged or malicious file, for operators that are
-    not registered, and for a method that the file does not hold.
-    """
-    with VettedArchive(path) as archive:
-        models = archive.vet_models()
-        dtypes: dict[str, dict[str, str]] = {}
-        if archive.metadata is not None:
-            metadata = metadata_of(archive)
-            dtypes = metadata.dtypes
-            known = {name: info.variants[0].model for name, info in metadata.methods.items() if info.variants}
-        else:
-            known = {"forward": MAIN if MAIN in models else next(iter(models))}
-        if method not in known or known[method] not in models:
-            raise fail("export.no_such_method", path=archive.path, method=method, known=", ".join(known))
-        return Builder(archive).build(models[known[method]], dtypes.get(known[method]))
 
 
 def save(

@@ -19,6 +19,7 @@ METADATA = "ostinato.json"
 MAX_MODELS = 1000
 WEIGHTS, CONSTANTS = "data/weights/", "data/constants/"
 EXAMPLES = "data/example/"
+_COMPILED = "data/aotinductor/"
 _MODEL = re.compile(rf"models/({MODEL_NAME})\.json", re.ASCII)
 # Sample inputs are pickles: they may lie in a file, and are never read.
 _KNOWN = re.compile(
@@ -102,8 +103,13 @@ class VettedArchive:
 
     def _vet_layout(self) -> None:
         for name in self._zip.sizes:
+            if name.startswith(_COMPILED):
+                raise Bad(
+                    f"the entry {name} is compiled by AOTInductor: loading it would run native code",
+                    hint="use torch._inductor.aoti_load_package, if you trust whoever made the file",
+                )
             if not _KNOWN.fullmatch(name):
-                raise Bad(f"the entry {name} is of a kind that is not read (compiled code, perhaps)")
+                raise Bad(f"the entry {name} is of a kind that is not read")
         for name, expected in (
             ("archive_format", b"pt2"),
             ("archive_version", b"0"),
