@@ -22,7 +22,7 @@ MESSAGES = {
     "unregistered": (
         ArchiveError,
         "{path}: the program {model} needs the operator {operator}, which this torch does not have.",
-        "for ostinato operators import ostinato first; for others use the torch that wrote the file",
+        "use the torch that wrote the file, and for operators of ostinato its release or a newer one",
     ),
     "device": (
         ArchiveError,

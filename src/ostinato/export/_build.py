@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch.export import ExportedProgram
 
 from .._errors import OstinatoError, fail
 from ._stand_ins import restore, true_view
-from ._vet import DTYPES, VettedArchive, VettedModel, extent, schema_name
+from ._vet import DTYPES, VettedArchive, VettedModel, extent, feature_of, schema_name
 from ._vet._archive import CONSTANTS, WEIGHTS
 from ._vet._program import arguments, every_node, weight_dtypes
 
@@ -54,6 +55,9 @@ class Builder:
             name = schema_name(target)
             if name is None:
                 continue
+            feature = feature_of(target)
+            if feature is not None:  # whose operators exist once it is imported
+                importlib.import_module(f"ostinato.{feature}")
             try:
                 torch._C._dispatch_find_schema_or_throw(*name)
             except RuntimeError:

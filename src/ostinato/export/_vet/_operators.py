@@ -40,6 +40,12 @@ SHAPE_ARITHMETIC = frozenset(
 REFUSED = frozenset(
     ["from_file", "save", "manual_seed", "set_", "set_data", "_resize_output", "_resize_output_"]
 )
+# Ostinato's operators that compute, each with the feature that brings it into being. The others steer graphs
+# and optimizers by numbers that only this library may give them.
+OWN = {
+    **dict.fromkeys(("eigh", "eigvalsh", "eigh_ex"), "linalg"),
+    **dict.fromkeys(("mx_quantize", "mx_dequantize", "mx_round", "mx_linear", "mx_linear_rounded"), "mx"),
+}
 # What `&` and its like call on tensors. All other names with two underscores are Python's, not torch's.
 _UNDERSCORED = frozenset(f"__{name}__" for name in ("and", "or", "xor", "lshift", "rshift"))
 _DEVICE_WORDS = ("cudnn", "miopen", "mkldnn", "cuda", "cusparselt", "mps_", "_for_cpu", "xpu")
@@ -55,7 +61,7 @@ def operator(value: Any) -> None:
         if match[1] in CONTROL_FLOW:
             return
     elif match := _OVERLOAD.fullmatch(value):
-        if match[2] in REFUSED:
+        if match[2] in REFUSED or (match[1] == "ostinato" and match[2] not in OWN):
             raise Bad(f"the operator {value} reaches beyond the program and is refused")
         plain = not match[2].startswith("__") or match[2] in _UNDERSCORED
         if plain and not match[3].startswith("__"):
@@ -71,6 +77,12 @@ def unportable(target: str) -> bool:
     if match := _OVERLOAD.fullmatch(target):
         return match[1] == "ostinato" or any(word in match[2] for word in _DEVICE_WORDS)
     return target not in SHAPE_ARITHMETIC and not _HIGHER_ORDER.fullmatch(target)
+
+
+def feature_of(target: str) -> str | None:
+    """The feature of Ostinato's that an operator belongs to, None where it is torch's."""
+    match = _OVERLOAD.fullmatch(target)
+    return OWN.get(match[2]) if match and match[1] == "ostinato" else None
 
 
 def schema_name(target: str) -> tuple[str, str] | None:
