@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
+from torch.fx import Graph, Node
 
 from .._atomic import replacing
 from .._errors import fail
@@ -22,6 +23,8 @@ from ._subclasses import decomposed, has_parts
 _DTYPES = frozenset(
     ("float32", "float64", "float16", "bfloat16", "bool", "uint8", "int8", "int16", "int32", "int64")
 )
+# Operators that are none of torch's core, but have a kernel in the runtime.
+_HAS_KERNELS = [torch.ops.aten.bitwise_right_shift.Tensor, torch.ops.aten.bitwise_left_shift.Tensor]
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
@@ -41,10 +44,10 @@ def to_executorch(program: ExportedProgram, path: str | os.PathLike[str]) -> Non
     program = decomposed(program) if has_parts(program) else program
     _check_dtypes(program)
     try:
-        content = lower(_with_old_values(program))
+        content = lower(_for_the_runtime(program))
     except Exception as error:
-        last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
-        raise fail("export.executorch", reason=f"{type(error).__name__}: {''.join(last)}"[:300]) from error
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+        raise fail("export.executorch", reason=f"{type(error).__name__}: {first}"[:300]) from error
     with replacing(path) as part:
         part.write_bytes(content)
 
@@ -59,7 +62,9 @@ def lowering() -> Callable[[ExportedProgram], Any]:
         raise fail("export.no_executorch", reason=error) from None
 
     def lower(program: ExportedProgram) -> Any:
-        edge = exir.to_edge_transform_and_lower(program, partitioner=[partitioner.XnnpackPartitioner()])
+        config = exir.EdgeCompileConfig(_core_aten_ops_exception_list=_HAS_KERNELS)
+        partitioners = [partitioner.XnnpackPartitioner()]
+        edge = exir.to_edge_transform_and_lower(program, partitioner=partitioners, compile_config=config)
         # Without this pass a file has no initial values for what the program changes.
         initial = passes.InitializedMutableBufferPass(_state(edge.exported_program()))
         return edge.to_executorch(exir.ExecutorchBackendConfig(passes=[initial])).buffer
@@ -74,27 +79,55 @@ def _state(program: ExportedProgram) -> list[str]:
     return [spec.arg.name for spec in specs if spec.kind == InputKind.BUFFER and spec.target in changed]
 
 
-def _with_old_values(program: ExportedProgram) -> ExportedProgram:
-    """The program with copies of the state that it gives as it was.
-
-    ExecuTorch writes the new values one after the other before it reads the results.
-    """
-    state = set(_state(program))
+def _for_the_runtime(program: ExportedProgram) -> ExportedProgram:
+    """The program as a copy that ExecuTorch computes as torch does."""
     made = copy.copy(program)
     made._graph_module = copy.deepcopy(program.graph_module)
-    graph = made.graph_module.graph
-    output = graph.output_node()
-    olds = [node for node in output.all_input_nodes if node.name in state]
-    for node in olds:
-        with graph.inserting_before(output):
-            old = graph.call_function(torch.ops.aten.clone.default, (node,))
-        old.meta["val"] = node.meta["val"].clone()
-        output.replace_input_with(node, old)
-        for spec in made.graph_signature.output_specs:
-            if spec.arg.name == node.name:
-                spec.arg.name = old.name
+    made._graph_signature = copy.deepcopy(program.graph_signature)
+    _keep_old_values(made)
+    for node in [*made.graph.nodes]:
+        if node.target is torch.ops.aten.view.dtype:
+            _words_of_bytes(made.graph, node)
     made.graph_module.recompile()
     return made
+
+
+def _keep_old_values(program: ExportedProgram) -> None:
+    """Give copies of state that is given as it was: new values are written before the results are read."""
+    state = set(_state(program))
+    output = program.graph.output_node()
+    for node in [each for each in output.all_input_nodes if each.name in state]:
+        with program.graph.inserting_before(output):
+            old = _call(program.graph, torch.ops.aten.clone.default, node)
+        output.replace_input_with(node, old)
+        for spec in program.graph_signature.output_specs:
+            if spec.arg.name == node.name:
+                spec.arg.name = old.name
+
+
+def _words_of_bytes(graph: Graph, node: Node) -> None:
+    """Put arithmetic in the place of four bytes seen as an int32, for which the runtime has no operator."""
+    aten, source = torch.ops.aten, node.all_input_nodes[0]
+    value = source.meta["val"]
+    if value.dtype is not torch.uint8 or node.args[1] is not torch.int32 or value.shape[-1] != 4:
+        return
+    with graph.inserting_before(node):
+        wide = _call(graph, aten._to_copy.default, source, dtype=torch.int32)
+        words: Any = None
+        for i in range(4):
+            part = _call(graph, aten.slice.Tensor, wide, -1, i, i + 1)
+            part = _call(graph, aten.mul.Scalar, part, 256**i)
+            words = part if words is None else _call(graph, aten.add.Tensor, words, part)
+    node.replace_all_uses_with(words)
+    graph.erase_node(node)
+
+
+def _call(graph: Graph, op: Any, *args: Any, **kwargs: Any) -> Node:
+    node = graph.call_function(op, args, kwargs)
+    with torch.no_grad():
+        values = [each.meta["val"] if isinstance(each, Node) else each for each in args]
+        node.meta["val"] = op(*values, **kwargs)
+    return node
 
 
 def _check_dtypes(program: ExportedProgram) -> None:
