@@ -1,6 +1,6 @@
 """Messages of ``torchscript``: what: (class, message, hint)."""
 
-from ._base import ArchiveError, DeployError, UsageError
+from ._base import ArchiveError, DeployError, OstinatoError, UsageError
 
 MESSAGES = {
     # ---- the container ----
@@ -92,5 +92,26 @@ MESSAGES = {
         UsageError,
         "{kind} has no method {method!r}; it has: {known}.",
         "pass one of these",
+    ),
+    # ---- lint ----
+    "lint_path": (
+        UsageError,
+        "There is no file or folder {path}.",
+        "pass files and folders that exist, or - for standard input",
+    ),
+    "lint_rule": (
+        UsageError,
+        "No rule is called {rule!r}, and none begins so.",
+        "docs/reference/lint.md lists the rules; OST1 stands for all that begin with it",
+    ),
+    "lint_config": (
+        UsageError,
+        "The table [tool.ostinato.lint] of {path} cannot be used: {what}.",
+        "docs/guides/lint.md shows one with every key",
+    ),
+    "lint_unwritable": (
+        OstinatoError,
+        "The fixes of {path} cannot be written: {reason}.",
+        "make the file writable, or see the changes with --diff",
     ),
 }

@@ -11,7 +11,7 @@ from .._errors import fail
 from .._version import __version__
 
 # One word a verb: the file of that name holds NAME, HELP, EXAMPLES, add_arguments and run.
-VERBS = ("deploy", "convert", "run", "inspect", "quantize", "bench", "doctor")
+VERBS = ("deploy", "convert", "run", "inspect", "quantize", "bench", "lint", "doctor")
 
 
 class Parser(argparse.ArgumentParser):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         TensorInfo as TensorInfo,
         inspect as inspect,
     )
+    from ._lint import Finding as Finding, lint as lint
     from ._load import load as load
     from ._signature import (
         constants as constants,
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 # name -> the module beside this one that holds it
 _LAZY = {
     "ArchiveInfo": "_archive_info",
+    "Finding": "_lint",
     "TensorInfo": "_archive_info",
     "constants": "_signature",
     "inspect": "_archive_info",
+    "lint": "_lint",
     "load": "_load",
     "signature": "_signature",
     "source": "_source",
