@@ -14,14 +14,15 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable check-executorch fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes operators doctor-table clean
+.PHONY: help setup demo test check-portable check-executorch fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes lint-rules operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 $(VENV)/.dependencies: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich scikit-build-core cmake ninja \
+	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich "tomli; python_version < '3.11'" \
+	    scikit-build-core cmake ninja \
 	    pytest hypothesis expecttest ml_dtypes safetensors onnxruntime scikit-learn ruff mypy clang-format mkdocs-material
 	touch $@
 
@@ -110,6 +111,9 @@ errors: setup ## write docs/reference/errors.md from the tables of messages
 
 dtypes: setup ## the same for dtypes.md, by trying every dtype in every place of a program (a minute)
 	$(BIN)/python scripts/dtypes.py
+
+lint-rules: setup ## the same for lint.md, from the table of rules
+	$(BIN)/python scripts/lint_rules.py
 
 operators: setup ## the same for operators.md, from PyTorch's operator samples (a minute)
 	$(BIN)/python scripts/operators.py

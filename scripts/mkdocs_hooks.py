@@ -17,7 +17,17 @@ ROOT = pathlib.Path(__file__).parents[1]
 SECTIONS = {
     "guides": (
         "Guides",
-        ("capture", "control_flow", "training", "fast_inference", "eigh", "torchscript", "export", "deploy"),
+        (
+            "capture",
+            "control_flow",
+            "training",
+            "fast_inference",
+            "eigh",
+            "torchscript",
+            "lint",
+            "export",
+            "deploy",
+        ),
     ),
     "reference": (
         "Reference",

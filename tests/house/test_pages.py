@@ -20,6 +20,12 @@ def test_the_page_of_errors_is_that_of_the_tables():
     assert page == render(), "docs/reference/errors.md is out of date: run `make errors`"
 
 
+def test_the_page_of_rules_is_that_of_the_table():
+    render = runpy.run_path(str(ROOT / "scripts" / "lint_rules.py"))["render"]
+    page = (REFERENCE / "lint.md").read_text(encoding="utf-8")
+    assert page == render(), "docs/reference/lint.md is out of date: run `make lint-rules`"
+
+
 def test_the_page_of_operators_promises_no_less_than_the_suite():
     page = (REFERENCE / "operators.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([a-zA-Z ]+) \|(?: \d+ \|)+ (\d+) \|$", page, re.MULTILINE)

@@ -21,15 +21,16 @@ _WIDTH = 160  # of a line of source that is shown
 def summary(findings: Sequence[Finding], files: int, fixes: int) -> str:
     """One line on all, and what to do about it."""
     made = f", {fixes} fixed" if fixes else ""
+    where = f"{files} file{'s' * (files != 1)}{made}"
     if not findings:
-        return f"No use of TorchScript found in {files} files{made}.\n"
+        return f"No use of TorchScript found in {where}.\n"
     safe = sum(each.fix is not None and each.fix.safe for each in findings)
     unsafe = sum(each.fix is not None and not each.fix.safe for each in findings)
     hints = [f"{safe} fixable with --fix"] * bool(safe) + [f"{unsafe} more with --unsafe-fixes"] * bool(
         unsafe
     )
     tail = f" ({', '.join(hints)})" if hints else ""
-    return f"{len(findings)} uses of TorchScript found in {files} files{made}{tail}.\n"
+    return f"{len(findings)} use{'s' * (len(findings) != 1)} of TorchScript found in {where}{tail}.\n"
 
 
 def text(findings: Sequence[Finding], files: int, fixes: int) -> str:

@@ -42,7 +42,7 @@ RULES = (
         (),
         "remove the import",
         "What the import brings is used nowhere in the file: a leftover, or it is re-exported.",
-        "removes the import; only with --unsafe-fixes where others may take the name from here",
+        "removes the import, unless others may take the name from here",
     ),
     Rule(
         "OST101",
