@@ -139,7 +139,7 @@ RULES = (
         "marks a method for TorchScript",
         "note",
         _under("torch.jit.", "export export_opnames"),
-        "remove it; ost.export.save(module, path, {method: args}) writes several methods",
+        "remove it; ost.export.trace_stateful and save_methods write several methods",
         "Python ignores the mark.",
         "removes the decorator, if nothing in the files linted is compiled to TorchScript",
     ),
