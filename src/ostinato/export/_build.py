@@ -11,6 +11,7 @@ from torch._export.serde import schema
 from torch._export.serde.serialize import ExportedProgramDeserializer, _dict_to_dataclass
 from torch.export import ExportedProgram
 
+from .. import _lowering
 from .._errors import OstinatoError, fail
 from ._stand_ins import restore, true_view
 from ._vet import DTYPES, VettedArchive, VettedModel, extent, feature_of, schema_name
@@ -42,6 +43,7 @@ class Builder:
                 None,
             )
             restore(program, dtypes)
+            _lowering.restore(program)
             return program
         except OstinatoError:
             raise

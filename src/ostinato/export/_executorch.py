@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import os
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from torch.fx import Graph, Node
 
 from .._atomic import replacing
 from .._errors import fail
+from .._lowering import copied, expanded
 from ._methods import mutated_buffers, tensor_of
 from ._signature import dtype_name
 from ._subclasses import decomposed, has_parts
@@ -41,7 +41,7 @@ def to_executorch(program: ExportedProgram, path: str | os.PathLike[str]) -> Non
     if not os.fspath(path).endswith(".pte"):
         raise fail("export.pte_suffix", path=os.fspath(path))
     lower = lowering()
-    program = decomposed(program) if has_parts(program) else program
+    program = expanded(decomposed(program) if has_parts(program) else program)
     _check_dtypes(program)
     try:
         content = lower(_for_the_runtime(program))
@@ -81,9 +81,7 @@ def _state(program: ExportedProgram) -> list[str]:
 
 def _for_the_runtime(program: ExportedProgram) -> ExportedProgram:
     """The program as a copy that ExecuTorch computes as torch does."""
-    made = copy.copy(program)
-    made._graph_module = copy.deepcopy(program.graph_module)
-    made._graph_signature = copy.deepcopy(program.graph_signature)
+    made = copied(program)
     _keep_old_values(made)
     for node in [*made.graph.nodes]:
         if node.target is torch.ops.aten.view.dtype:

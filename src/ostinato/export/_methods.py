@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from .._atomic import replacing
 from .._errors import ArchiveError, fail
+from .._lowering import expanded
 from ._attributes import as_bytes, same
 from ._examples import packed
 from ._metadata import Metadata, MethodInfo, StateInfo, VariantInfo, metadata_of
@@ -76,7 +77,7 @@ def save_methods(
         raise fail("export.metadata_key", keys=", ".join(unknown))
     if not os.fspath(path).endswith(".pt2"):
         raise fail("export.suffix", path=os.fspath(path))
-    plan = _plan(methods)
+    plan = _plan(methods, portable)
     if portable:
         for method, name, variant in plan:
             check_portable(variant.program, method if name == MAIN else name)
@@ -97,7 +98,7 @@ def save_methods(
     return described
 
 
-def _plan(methods: Mapping[str, list[Variant]]) -> list[tuple[str, str, Variant]]:
+def _plan(methods: Mapping[str, list[Variant]], portable: bool) -> list[tuple[str, str, Variant]]:
     """``(method, name in the archive, variant)``, the main program first."""
     if not methods or not all(methods.values()):
         raise fail("export.no_methods")
@@ -108,7 +109,10 @@ def _plan(methods: Mapping[str, list[Variant]]) -> list[tuple[str, str, Variant]
             raise fail("export.method_name", method=method)
         for i, variant in enumerate(methods[method]):
             name = MAIN if (method, i) == (main, 0) else f"{method}.{i}"
-            plan.append((method, name, _functional(variant)))
+            variant = _functional(variant)
+            if portable:
+                variant = replace(variant, program=expanded(variant.program))
+            plan.append((method, name, variant))
     return plan
 
 

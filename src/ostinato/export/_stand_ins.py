@@ -7,8 +7,7 @@ torch sees the ones that stand in for it.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from .._errors import fail
+from .._lowering import copied, every_node
 from ._moving import only_moves
 from ._signature import dtype_name
 from ._vet import ORDINARY, STAND_INS
@@ -35,8 +35,7 @@ def stand_in(program: ExportedProgram, where: str, portable: bool) -> tuple[Expo
     dtypes = _unnamed(portable)
     if not any(_dtypes_of(node) & dtypes.keys() for _, node in every_node(program.graph_module)):
         return program, {}
-    made = copy.copy(program)
-    made._graph_module = _copied(program.graph_module)
+    made = copied(program)
     values: Values = {}
     for _, node in every_node(made._graph_module):
         if portable and not only_moves(node, dtypes):
@@ -82,23 +81,6 @@ def true_view(tensor: Any, name: str) -> torch.Tensor:
     if isinstance(tensor, torch.nn.Parameter):
         return torch.nn.Parameter(tensor.detach().view(getattr(torch, name)), requires_grad=False)
     return tensor.view(getattr(torch, name))
-
-
-def every_node(module: torch.nn.Module) -> Iterator[tuple[str, torch.fx.Node]]:
-    """All nodes, also of graphs inside, each after the way to its graph (``""``, ``"true_graph_0/"``)."""
-    for path, each in module.named_modules():
-        if isinstance(each, torch.fx.GraphModule):
-            way = path.replace(".", "/") + "/" if path else ""
-            for node in each.graph.nodes:
-                yield way, node
-
-
-def _copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy with the same names: fx would give nodes that are called as functions of Python are another."""
-    made: torch.fx.GraphModule = copy.deepcopy(module)
-    for (_, node), (_, twin) in zip(every_node(module), every_node(made), strict=True):
-        twin.name = node.name
-    return made
 
 
 def _unnamed(portable: bool) -> _Dtypes:

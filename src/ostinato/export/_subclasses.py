@@ -8,13 +8,18 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from .. import _lowering
+
 Names = dict[str, str]
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """The program in operators without side effects; a weight ``w`` of parts is ``w.qdata``, ``w.scale``…"""
+    """The program in operators without side effects; a weight ``w`` of parts is ``w.qdata``, ``w.scale``…
+
+    What reads such weights are the operators of their feature, which `_lowering.expanded` writes out.
+    """
     names = _parts(program)
-    with torch.no_grad():
+    with torch.no_grad(), _lowering.keeping_operators():
         made: ExportedProgram = program.run_decompositions({})
     if names:
         for spec in (*made.graph_signature.input_specs, *made.graph_signature.output_specs):
@@ -22,6 +27,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
                 spec.target = names.get(spec.target, spec.target)
         made._state_dict = _renamed(made.state_dict, names)
         made._constants = _renamed(made.constants, names)
+        _lowering.restore(made)
     return made
 
 

@@ -43,8 +43,8 @@ def _handles(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _by_bytes(x: MXTensor, op: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """``op`` of the elements and of the scales, as bytes, for which every device has operators."""
-    q, s = op(x.qdata.view(torch.uint8)), op(x.scale.view(torch.uint8))
-    return q.view(x.qdata.dtype), s.view(x.scale.dtype)
+    q, s = op(x._qdata), op(x._scale)
+    return (q, s) if x.qdata is x._qdata else (q.view(x.qdata.dtype), s.view(x.scale.dtype))
 
 
 @_handles(_aten.detach.default, _aten.alias.default)
@@ -138,9 +138,9 @@ def _copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
 def _embedding(weight: Any, indices: torch.Tensor, *_: Any) -> Any:
     if not isinstance(weight, MXTensor) or weight.dim() != 2:
         return NotImplemented
+    flat = indices.reshape(-1)
     rows = weight.like(
-        *_by_bytes(weight, lambda t: t.index_select(0, indices.reshape(-1))),
-        (indices.numel(), weight.shape[1]),
+        *_by_bytes(weight, lambda t: t.index_select(0, flat)), (indices.numel(), weight.shape[1])
     )
     return rows.dequantize().view(*indices.shape, weight.shape[1])
 

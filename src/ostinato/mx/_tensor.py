@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .._lowering import keeps_operators
 from .._version import __version__
 from ._elements import decode
 from ._formats import MXFormat, format_of
@@ -58,7 +59,8 @@ class MXTensor(torch.Tensor):
     def dequantize(self, dtype: torch.dtype | None = None) -> torch.Tensor:  # type: ignore[override]
         """The numbers as an ordinary tensor, of ``dtype`` or else of the tensor's own."""
         dtype = self.dtype if dtype is None else dtype
-        if has_numbers(dtype) and has_kernel(self.qdata, self.scale):
+        stays = keeps_operators() and self.device.type == "cpu"
+        if has_numbers(dtype) and (stays or has_kernel(self.qdata, self.scale)):
             how = self.format.name, self.block_size, self.shape[-1], dtype
             numbers: torch.Tensor = mx_dequantize(self.qdata, self.scale, *how)
             return numbers
