@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ostinato.cli._timing import timing_of
+from ostinato.deployment._timing import timing_of
 
 from ._peers import MAKERS
 from ._rows import OURS, Row, Tensors

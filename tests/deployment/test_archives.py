@@ -10,7 +10,7 @@ import torch
 
 import ostinato as ost
 from ostinato import _errors
-from ostinato.deployment import _proof
+from ostinato.deployment import _deploy
 
 from . import models
 
@@ -82,14 +82,14 @@ def test_where_torchscript_is_gone_the_report_says_so(scripted, tmp_path, monkey
 
 @needs_jit
 def test_a_difference_from_torchscript_is_a_no(scripted, tmp_path, monkeypatch):
-    honest = _proof.torchscript_results
+    honest = _deploy.tried
 
-    def other(archive, plans):
-        rows, why = honest(archive, plans)
-        rows[0][0][0].add_(1.0)
-        return rows, why
+    def other(file, archive, plans):
+        trial = honest(file, archive, plans)
+        trial.torchscript[0][0][0].add_(1.0)
+        return trial
 
-    monkeypatch.setattr(_proof, "torchscript_results", other)
+    monkeypatch.setattr(_deploy, "tried", other)
     with pytest.raises(_errors.DeployError, match="differs from TorchScript"):
         ost.deploy(scripted, out=tmp_path / "net.pt2")
     assert [each.name for each in tmp_path.iterdir()] == ["net.pt"]

@@ -143,10 +143,6 @@ def test_inputs_that_cannot_be_guessed_say_how_to_give_them(tmp_path):
     assert "--args" in error.hint
 
 
-def test_block_formats_are_not_there_yet(tmp_path):
-    refused(tmp_path, models.plain(), "deployment.mx", mx="mxfp4")
-
-
 @pytest.mark.parametrize(
     ("source", "code"),
     [

@@ -70,8 +70,18 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     ),
     "mx": (
         UsageError,
-        "mx={value!r}: block formats for weights (MX) are not in this release.",
-        "leave mx out",
+        "mx={value!r} is no block format; there are: {known}.",
+        "name one of them, or a dict from the names of weights (with * and ?) to one of them or None",
+    ),
+    "mx_glob": (
+        UsageError,
+        "mx: no weight that may be quantized is called {glob}; there are: {known}.",
+        "correct the name; * stands for any characters",
+    ),
+    "max_error": (
+        UsageError,
+        "max_error={value!r} is taken with mx alone, and is a number above 0.",
+        'write mx="mxfp4", max_error=0.01 (--mx mxfp4 --max-error 0.01)',
     ),
     "args": (
         UsageError,
@@ -87,6 +97,16 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         DeployError,
         "No inputs for forward({signature}) of {name} were found in {trials} trials.",
         'say what it takes: --args "float32[1,512], 16000" on the command line, args=(x, 16000) in Python',
+    ),
+    "fresh_process": (
+        DeployError,
+        "{path} was written, but does not run in a process of its own: {reason}.",
+        "nothing was put in place; report it with the model",
+    ),
+    "report_suffix": (
+        UsageError,
+        "{path} does not say what kind of report is wanted.",
+        "let its name end in .html, .md or .json",
     ),
     "disagrees": (
         DeployError,

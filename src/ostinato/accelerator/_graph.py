@@ -90,6 +90,7 @@ class Graph:
         self.numerics = numerics
         self._debug = False
         self._weights: frozenset[int] = frozenset()
+        self._frozen = False
         self._impl: GraphImplInterface | None = None
         self._state = "empty"  # then "capturing", "captured" and "ready"
         self._thread: int | None = None
@@ -106,7 +107,7 @@ class Graph:
         if any(graph._capture_device.type == device.type for graph in _under_way.graphs):
             raise fail("accelerator.nested")
         impl = implementation(device.type)(self.numerics, self._debug)
-        impl.weights = self._weights
+        impl.weights, impl.frozen = self._weights, self._frozen
         impl.keep_graph = self.keep_graph
         if self.graph_pool is None:
             self.graph_pool = impl.new_pool()
@@ -182,9 +183,13 @@ class Graph:
         """Lets a capture pack these like parameters: they change only where their version counter tells."""
         self._weights = frozenset(t.untyped_storage()._cdata for t in tensors)
 
-    def _freeze(self) -> None:
-        """For the loader of deployed files, whose weights nobody holds: replays need not look at them."""
-        self._captured("freeze").freeze()
+    def _freeze(self, tensors: Iterable[torch.Tensor]) -> None:
+        """For the loader of deployed files, before a capture: nobody will ever change these weights.
+
+        What is made of them alone is computed once, and replays need not look at them.
+        """
+        self._treat_as_weights(tensors)
+        self._frozen = True
 
     def pool(self) -> tuple[int, int]:
         """The handle of this graph's memory pool."""

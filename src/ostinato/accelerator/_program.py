@@ -39,6 +39,7 @@ class Storage:
     ref: StorageWeakRef
     owner: torch.UntypedStorage | None = None
     constant: bool = False
+    fixed: bool = False  # a constant that was computed before the first replay, and that none writes
     seen: torch.Tensor | None = None  # through which the program met it: its version counter tells of changes
 
     @property

@@ -42,6 +42,7 @@ class GraphImplInterface(abc.ABC):
         self.numerics = numerics
         self.debug = debug
         self.weights: frozenset[int] = frozenset()  # storages that change only where a version counter tells
+        self.frozen = False  # whether these will never change
 
     @abc.abstractmethod
     def capture_begin(self, pool: Any, capture_error_mode: str, device: Any) -> None:
@@ -69,10 +70,6 @@ class GraphImplInterface(abc.ABC):
 
     def refresh_weights(self) -> None:
         """Repacks weights that were written where no version counter saw it."""
-        return None
-
-    def freeze(self) -> None:
-        """Told that no weight will change any more, so that replays need not look."""
         return None
 
     @classmethod

@@ -209,14 +209,15 @@ class Builder:
         """The storage of a weight that a packed step may keep a copy of.
 
         These are parameters, and tensors of which the caller has said that they change
-        only in ways that their version counter tells of. What another graph writes at
-        each replay, such as a saved activation, must not be taken for a weight.
+        only in ways that their version counter tells of, and what was computed before
+        the first replay. What another graph writes at each replay, such as a saved
+        activation, must not be taken for a weight.
         """
         storage = self.program.storages[value.storage]
         if storage.owner is None or storage.number in self._written:
             return None
         known = isinstance(storage.seen, torch.nn.Parameter) or storage.owner._cdata in self._weights
-        return storage if known else None
+        return storage if known or storage.fixed else None
 
     # ---- Python steps ---------------------------------------------------------
     def _generator_step(self, node: GeneratorNode) -> Step:

@@ -10,7 +10,7 @@ from ._printer import Printer
 from ._values import GRAMMAR
 
 if TYPE_CHECKING:
-    from ._timing import Timing
+    from ..deployment._timing import Timing
 
 NAME = "bench"
 HELP = "time a deployed file, its steps and its peers, in microseconds a call"
@@ -52,10 +52,10 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
     if options.threads:
         torch.set_num_threads(options.threads)
     from ..deployment import load
+    from ..deployment._timing import alternating
     from . import _machine, _steps
     from ._peers import peers
     from ._run import arguments
-    from ._timing import alternating
 
     threads = torch.get_num_threads()
     model = load(options.file)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
         times = alternating(runtimes, options.rounds)
         tell("timing the steps, and what the machine can do")
         machine = _machine.measured(threads)
-        steps = _steps.steps(method._profile(args, _PROFILED), machine)
+        steps = _steps.steps(method._profile(args, {}, _PROFILED), machine)
     first = times[next(iter(runtimes))].median
     entries = [_entry(name, each, first) for name, each in times.items()]
     limits = {"sgemm_gflops": machine.gflops, "copy_gbs": machine.copy_gbs}

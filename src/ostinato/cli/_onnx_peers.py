@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .._errors import fail
-from ._timing import Call
+from ..deployment._timing import Call
 
 
 def _package(name: str, runtime: str) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from .._errors import OstinatoError, fail
+from ..deployment._timing import Call
 from . import _onnx_peers
-from ._timing import Call
 
 _Maker = Callable[[str, str, tuple[Any, ...], int], Call]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -72,3 +73,36 @@ class Measure:
 
     def result(self) -> Difference:
         return Difference(self._max_abs, self._max_rel, self._calls, self._exact, self._disagreement)
+
+
+def relative_error(expected: list[list[Any]], got: list[list[Any]]) -> float:
+    """The largest, over the tensors of the results, of ``|got - expected| / |expected|`` over all calls.
+
+    Results of one place and shape are taken together over the calls, so that a
+    small answer weighs little. Of whole numbers and booleans the share that
+    differs counts instead. Infinite where anything else differs.
+    """
+    sums: dict[Any, list[float]] = {}
+    for first_row, second_row in zip(expected, got, strict=True):
+        for first, second in zip(first_row, second_row, strict=True):
+            leaves = zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
+            for place, (a, b) in enumerate(leaves):
+                if isinstance(a, torch.Tensor):
+                    noise, signal = _energies(a.detach(), b.detach())
+                    entry = sums.setdefault((place, a.shape), [0.0, 0.0])
+                    entry[0] += noise
+                    entry[1] += signal
+                elif a != b:
+                    return math.inf
+    shares = [noise / signal if signal else math.inf for noise, signal in sums.values() if noise]
+    return math.sqrt(max(shares, default=0.0))
+
+
+def _energies(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
+    if not (a.is_floating_point() or a.is_complex()):
+        return float((a != b).sum()), float(a.numel())
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    a, b = a.to(wide), b.to(wide)
+    same = (a == b) | (a.isnan() & b.isnan())
+    noise = torch.where(same, 0.0, (b - a).abs()).square().nan_to_num(math.inf).sum()
+    return float(noise), float(a.abs().nan_to_num(0.0, 0.0).square().sum())

@@ -60,10 +60,12 @@ def programs_of(path: str | os.PathLike[str]) -> tuple[Mapping[str, list[Variant
     return loaded.methods, numerics if numerics in ("exact", "fast") else "exact"
 
 
-def eager_program(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Callable[..., Any]:
+def eager_program(
+    path: str | os.PathLike[str], method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
     """The program for ``args``, run by torch operator by operator and not from a graph: for comparisons."""
-    program = _program_for(path, method, args)
-    return lambda *given: program.run(program.leaves(given, {}))
+    program = _program_for(path, method, args, kwargs)
+    return lambda *given, **named: program.run(program.leaves(given, named))
 
 
 def functional_program(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Functional:
@@ -72,6 +74,8 @@ def functional_program(path: str | os.PathLike[str], method: str, args: tuple[An
     return Functional(program, program.leaves(args, {})).eval()
 
 
-def _program_for(path: str | os.PathLike[str], method: str, args: tuple[Any, ...]) -> Program:
+def _program_for(
+    path: str | os.PathLike[str], method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Program:
     found = Deployed(os.fspath(path), programs_of(path)[0], "exact", copy_outputs=True).methods[method]
-    return found._program_for(args, {})
+    return found._program_for(args, dict(kwargs or {}))

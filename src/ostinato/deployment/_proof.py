@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,13 +11,10 @@ from torch.utils import _pytree as pytree
 
 from ..export import Call, Session, Variant, default_sequences, shown
 from ._difference import Difference, Measure
-from ._runtime import Deployed
 
 # What numerics promise: (rtol, atol). Exact steps repeat the exported program bit for bit; tracing
 # itself may take a composite operator apart, so against the module a rounding is allowed.
 TOLERANCES = {"fast": (1e-4, 1e-5), "exact": (1e-5, 1e-6)}
-_PEER = Path(__file__).with_name("_torchscript_peer.py")
-_PEER_SECONDS = 300
 
 Plans = list[list[Call]]
 
@@ -73,16 +65,6 @@ def of_programs(methods: Mapping[str, list[Variant]]) -> Callable[[], Callable[[
     return start
 
 
-def of_deployed(model: Deployed) -> Callable[[], Callable[[Call], Any]]:
-    """Calls on the deployed file, through its graphs."""
-
-    def start() -> Callable[[Call], Any]:
-        model._reset()
-        return lambda call: model.methods[call.method](*call.args, **(call.kwargs or {}))
-
-    return start
-
-
 def difference(
     plans: Plans, expected: list[list[Any]], got: list[list[Any]], tolerance: tuple[float, float]
 ) -> Difference:
@@ -93,23 +75,3 @@ def difference(
             where = f"{call.method}{shown(call.args, call.kwargs or {})}, call {i + 1} of {len(plan)}"
             measure.add(wanted[i], found[i], where)
     return measure.result()
-
-
-def torchscript_results(archive: Path, plans: Plans) -> tuple[list[list[Any]] | None, str]:
-    """What ``torch.jit`` returns for the same calls, in a process of its own; or None, and why not."""
-    if not hasattr(getattr(torch, "jit", None), "load"):
-        return None, "this torch has no torch.jit"
-    with tempfile.TemporaryDirectory(prefix="ostinato-") as folder:
-        calls, answers = os.path.join(folder, "calls.pt"), os.path.join(folder, "answers.pt")
-        torch.save([[(c.method, c.args, c.kwargs or {}) for c in plan] for plan in plans], calls)
-        command = [sys.executable, "-W", "ignore", str(_PEER), str(archive), calls, answers]
-        command.append(str(torch.get_num_threads()))
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_PEER_SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return None, f"torch.jit did not finish: {type(error).__name__}"
-        if done.returncode:
-            last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
-            return None, f"torch.jit failed: {''.join(last)[:200]}"
-        rows: list[list[Any]] = torch.load(answers, weights_only=True)
-        return rows, ""

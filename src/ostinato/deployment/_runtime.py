@@ -36,10 +36,9 @@ class _Captured:
         # which of the inputs the program changes
         self.copy_back = tuple(tensors.index(i) for i in program.changed_arguments)
         self.graph = Graph(numerics=numerics, pool=pool)
-        self.graph._treat_as_weights(program.weights)
+        self.graph._freeze(program.weights)
         with torch.autocast("cpu", enabled=False), self.graph:
             self.outputs = program.run(static)
-        self.graph._freeze()
         self.replay: Callable[[], None] = self.graph.replay
         self.single = self.outputs if isinstance(self.outputs, torch.Tensor) else None
         self.results, self.spec = pytree.tree_flatten(self.outputs)
@@ -192,11 +191,13 @@ class Method:
             raise self._no_variant(args, kwargs)
         return program
 
-    def _profile(self, args: tuple[Any, ...], rounds: int) -> list[tuple[NodeRecord, float]]:
+    def _profile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], rounds: int
+    ) -> list[tuple[NodeRecord, float]]:
         """Each step of the graph for these arguments, with its seconds. Moves the state on like calls."""
-        program = self._program_for(args, {})
+        program = self._program_for(args, kwargs)
         with self._lock, torch.inference_mode(False), torch.no_grad():
-            leaves = program.leaves(args, {})
+            leaves = program.leaves(args, kwargs)
             captured = _Captured(program, leaves, self._owner.numerics, self._owner._pool)
             return captured.graph._profile(rounds)
 

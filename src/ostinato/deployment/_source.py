@@ -43,6 +43,11 @@ class Source:
         """The size of the file; None for a module."""
         return self.path.stat().st_size if self.path else None
 
+    @property
+    def archive(self) -> Path | None:
+        """The file, where it is a TorchScript archive."""
+        return self.path if self.kind == "torchscript" else None
+
     def described(self) -> dict[str, Any]:
         """For the metadata of the deployed file. The folder of the source is nobody's business."""
         described: dict[str, Any] = {"name": self.name, "kind": self.kind}

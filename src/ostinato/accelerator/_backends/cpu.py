@@ -113,13 +113,15 @@ class CpuGraph(GraphImplInterface):
         recorded = sum(1 for _ in program.walk())
         expand(program)
         if self.numerics == "fast":
-            _passes.run(program, self.weights)
+            _passes.run(program, self.weights, self.frozen)
         self._arena = _arenas.setdefault(self._pool, Arena())
         tensors = Tensors(program, self._arena)
         builder = Builder(program, tensors, self.numerics, self.weights)
         for node in program.nodes:
             builder.add(node)
         self._plan = builder.finish()
+        if self.frozen:
+            self._plan.freeze()
         self._alone = self._plan.all_native and builder.self_contained
         self._stats = {
             "nodes": recorded,
@@ -168,10 +170,6 @@ class CpuGraph(GraphImplInterface):
     def refresh_weights(self) -> None:
         if self._plan is not None:
             self._plan.refresh()
-
-    def freeze(self) -> None:
-        if self._plan is not None:
-            self._plan.freeze()
 
     def nodes(self) -> tuple[NodeRecord, ...]:
         return () if self._recorded is None else self._recorded.records()

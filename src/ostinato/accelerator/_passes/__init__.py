@@ -37,9 +37,9 @@ _PASSES: tuple[Callable[[Program, Context], None], ...] = (
 )
 
 
-def run(program: Program, weights: frozenset[int]) -> None:
-    """Rewrites ``program`` in place; ``weights`` as for ``GraphImplInterface.weights``."""
-    each_block(program, weights, _run)
+def run(program: Program, weights: frozenset[int], frozen: bool) -> None:
+    """Rewrites ``program`` in place; ``weights`` and ``frozen`` as for ``GraphImplInterface``."""
+    each_block(program, weights, frozen, _run)
 
 
 def _run(block: Program, context: Context) -> None:

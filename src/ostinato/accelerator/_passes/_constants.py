@@ -1,9 +1,10 @@
-"""Computes once what is the same at every replay: masks, position tables, factories."""
+"""Computes once what is the same at every replay: masks, position tables, frozen weights in another form."""
 
 from __future__ import annotations
 
 import torch
 
+from .._memory import touched
 from .._program import ConstantNode, Node, Program, Storage, Value, leaves, map_tensors
 from ._context import Context, Uses, inputs
 
@@ -12,20 +13,29 @@ _LARGEST_BYTES = 16 << 20
 
 
 def apply(program: Program, context: Context) -> None:
-    """Storages made from constants alone become constants, and their nodes go."""
+    """Storages made from constants and frozen weights alone become constants, and their nodes go."""
     uses = Uses(program, context)
-    known: dict[int, torch.UntypedStorage] = {}
+    known: dict[int, torch.UntypedStorage] = dict(context.fixed)
+    made: list[int] = []
     kept = []
     for index, node in enumerate(program.nodes):
         if isinstance(node, ConstantNode) and _lone(node.storage, index, uses, context):
             storage = node.content.clone().untyped_storage()
             known[node.storage] = _declare(program.storages[node.storage], storage)
+            made.append(node.storage)
         elif isinstance(node, Node) and _foldable(node, index, known, uses, context):
             for value, memory in _run(node, known, program):
                 known[value.storage] = _declare(program.storages[value.storage], memory)
+                made.append(value.storage)
         else:
             kept.append(node)
     program.nodes = kept
+    used = {number for node in kept for number in touched(node)}
+    for number in made:
+        if number in used:
+            context.add_weight(number)
+        else:  # a step on the way to another constant
+            program.storages[number].owner = None
 
 
 def _lone(number: int, index: int, uses: Uses, context: Context) -> bool:
@@ -86,5 +96,5 @@ def _look(value: Value, memory: torch.UntypedStorage) -> torch.Tensor:
 def _declare(storage: Storage, memory: torch.UntypedStorage) -> torch.UntypedStorage:
     """From now on the storage is memory that was there before."""
     storage.owner = memory
-    storage.constant = True
+    storage.constant = storage.fixed = True
     return memory

@@ -20,10 +20,10 @@ def inputs(node: Node | FusedNode) -> list[Value]:
 class Context:
     """Lasts for all passes over one block of a program: the program's own nodes, or a body in it.
 
-    ``held`` and ``is_weight`` do not change, ``Uses`` is made anew by each pass.
+    ``held`` does not change, ``is_weight`` by ``add_weight`` alone; ``Uses`` is made anew by each pass.
     """
 
-    def __init__(self, program: Program, weights: frozenset[int], elsewhere: set[int]) -> None:
+    def __init__(self, program: Program, weights: frozenset[int], frozen: bool, elsewhere: set[int]) -> None:
         # What somebody beside the block can see: it must be as eager leaves it when the block has run.
         self._held = elsewhere | {s.number for s in program.storages if s.alive() is not None}
         written = program.written()
@@ -34,10 +34,20 @@ class Context:
             and s.number not in written
             and (isinstance(s.seen, torch.nn.Parameter) or s.owner._cdata in weights)
         }
+        # Those of them that will never change, with their memory.
+        self.fixed = {
+            s.number: s.owner
+            for s in program.storages
+            if frozen and s.owner is not None and s.number in self._weights and s.owner._cdata in weights
+        }
 
     def held(self, number: int) -> bool:
         """Whether the caller, or anybody else outside the block, can see this storage."""
         return number in self._held
+
+    def add_weight(self, number: int) -> None:
+        """From now on the storage is one that never changes."""
+        self._weights.add(number)
 
     def is_weight(self, value: Value) -> bool:
         """Whether a step may keep a packed copy: it changes only where its version counter tells of it."""
@@ -45,7 +55,7 @@ class Context:
 
 
 def each_block(
-    program: Program, weights: frozenset[int], rewrite: Callable[[Program, Context], None]
+    program: Program, weights: frozenset[int], frozen: bool, rewrite: Callable[[Program, Context], None]
 ) -> None:
     """Calls ``rewrite`` with each block of ``program`` and what may be asked about it."""
     touching: dict[int, int] = {}  # in how many blocks each storage is touched
@@ -61,7 +71,7 @@ def each_block(
         elsewhere = {number for number, blocks in touching.items() if blocks > (number in here)}
         # No pass looks into a condition: what decides must stay where it is.
         elsewhere.update(n.predicate.storage for n in block.nodes if isinstance(n, ControlNode))
-        rewrite(block, Context(program, weights, elsewhere))
+        rewrite(block, Context(program, weights, frozen, elsewhere))
 
     program.each_block(count)
     program.each_block(call)
