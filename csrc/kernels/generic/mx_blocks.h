@@ -3,6 +3,7 @@
 
 #include "kernels/generic/mx_packing.h"
 #include "kernels/generic/mx_scales.h"
+#include "kernels/generic/mx_whole_blocks.h"
 
 namespace ostinato {
 namespace {
@@ -72,16 +73,37 @@ inline void store_numbers(typename Numbers::Stored* to, Vector x, int64_t count)
   std::memcpy(to, rest, static_cast<size_t>(count) * sizeof(*to));
 }
 
-constexpr int64_t kAnySize = 0, kUsualSize = 32;
+constexpr int64_t kAnySize = 0;
 
 // A group of blocks is read from memory at once, and then worked on: what comes next is fetched meanwhile.
 constexpr int64_t kAheadFloats = 2048, kLineFloats = 16;
 
-// Calls taker(block, its place, its biased scale), and what that returns with (codes, first of them), a
-// vector of codes at a time. As many blocks as a vector has lanes go together, so that their scales are found
-// side by side. With a Size all blocks are full, and floats.
+// A block whose scale is found. What is no number makes all of it so, and then the codes do not matter.
+struct Scaled {
+  int64_t number;
+  Place place;
+  int32_t biased;
+  const float* x;
+  Vector factor, other;  // of x
+  bool bad;
+};
+
+// taker(codes, first of them), a vector at a time.
+template <typename E, typename Taker>
+inline void encode_lanes(const Scaled& block, int64_t size, const Taker& taker) {
+  if (block.bad) {
+    for (int64_t i = 0; i < size; i += kVectorFloats) taker(Lanes{}, i);
+    return;
+  }
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < size; i += kVectorFloats)
+    taker(encode<E>(load(block.x + i) * block.factor * block.other), i);
+}
+
+// Calls taker(block, its size). As many blocks as a vector has lanes go together, so that their scales are
+// found side by side. With a Size all blocks are full, and floats.
 template <typename E, typename Numbers, int64_t Size, typename Taker>
-inline void encode_blocks_of(const MxBlocksArgs& args, const Taker& taker) {
+inline void each_block_of(const MxBlocksArgs& args, const Taker& taker) {
   constexpr bool kWhole = Size != kAnySize;
   const int64_t size = kWhole ? Size : args.layout.block;
   const int32_t next = next_from<E>(args.mode);
@@ -108,39 +130,34 @@ inline void encode_blocks_of(const MxBlocksArgs& args, const Taker& taker) {
     Scales scales;
     choose_scales<E>(largest_of_each(largest), next, &scales);
     Place again(args.layout, first);
-    for (int64_t b = 0; b < count; ++b) {
-      const auto taken = taker(first + b, again, scales.biased[b]);
+    for (int64_t b = 0; b < count; ++b, again.advance()) {
       const Vector factor = broadcast(scales.first[b]), other = broadcast(scales.second[b]);
-      if (scales.bad && scales.biased[b] == 255) {
-        for (int64_t i = 0; i < size; i += kVectorFloats) taken(Lanes{}, i);
-      } else {
-#pragma GCC unroll 2
-        for (int64_t i = 0; i < size; i += kVectorFloats)
-          taken(encode<E>(load(x[b] + i) * factor * other), i);
-      }
-      again.advance();
+      const bool bad = scales.bad && scales.biased[b] == 255;
+      taker(Scaled{first + b, again, scales.biased[b], x[b], factor, other, bad}, size);
     }
   }
 }
 
 // What is usual has loops of its own, which take two thirds of the time.
 template <typename E, typename Numbers, typename Taker>
-inline void encode_blocks(const MxBlocksArgs& args, const Taker& taker) {
+inline void each_block(const MxBlocksArgs& args, const Taker& taker) {
   if constexpr (std::is_same_v<Numbers, Floats>) {
     if (args.layout.block == kUsualSize && args.layout.columns % kUsualSize == 0)
-      return encode_blocks_of<E, Numbers, kUsualSize>(args, taker);
+      return each_block_of<E, Numbers, kUsualSize>(args, taker);
   }
-  encode_blocks_of<E, Numbers, kAnySize>(args, taker);
+  each_block_of<E, Numbers, kAnySize>(args, taker);
 }
 
 void quantize(const MxBlocksArgs& args) {
   with_types(args, [&](auto element, auto numbers) {
     using E = decltype(element);
     const int64_t bytes = E::bytes(args.layout.block);
-    encode_blocks<E, decltype(numbers)>(args, [&](int64_t block, const Place&, int32_t biased) {
-      args.scales[block] = static_cast<uint8_t>(biased);
-      uint8_t* to = args.codes + block * bytes;
-      return [=](Lanes codes, int64_t i) { store_codes<E>(codes, to + E::bytes(i)); };
+    each_block<E, decltype(numbers)>(args, [&](const Scaled& block, int64_t size) {
+      args.scales[block.number] = static_cast<uint8_t>(block.biased);
+      uint8_t* to = args.codes + block.number * bytes;
+      if (kStoresWhole<E> && size == kUsualSize && !block.bad)
+        return encode_whole<E>(block.x, block.factor, block.other, to);
+      encode_lanes<E>(block, size, [&](Lanes codes, int64_t i) { store_codes<E>(codes, to + E::bytes(i)); });
     });
   });
 }
@@ -165,13 +182,13 @@ void round(const MxBlocksArgs& args) {
   with_types(args, [&](auto element, auto numbers) {
     using E = decltype(element);
     using Numbers = decltype(numbers);
-    encode_blocks<E, Numbers>(args, [&](int64_t, const Place& place, int32_t biased) {
-      auto* at = to<Numbers>(args) + place.at;
-      const int64_t count = place.count;
-      const float scale = scale_of(biased);
-      return [=](Lanes codes, int64_t i) {
+    each_block<E, Numbers>(args, [&](const Scaled& block, int64_t size) {
+      auto* at = to<Numbers>(args) + block.place.at;
+      const int64_t count = block.place.count;
+      const float scale = scale_of(block.biased);
+      encode_lanes<E>(block, size, [&](Lanes codes, int64_t i) {
         store_numbers<Numbers>(at + i, decode<E>(codes) * scale, count - i);
-      };
+      });
     });
   });
 }

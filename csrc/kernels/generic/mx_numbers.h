@@ -97,27 +97,36 @@ inline Vector decode(Lanes codes) {
   }
 }
 
-// Rounds to the nearest, the even one of two, and saturates. A power of two whose last digit in a float is
-// the last digit of the element, added, leaves the digits of the element, rounded, in its lowest bits.
+// Rounds to the nearest, the even one of two. A power of two whose last digit in a float is the last digit of
+// the element, added, leaves the digits of the element, rounded, in its lowest bits. What lies beyond the
+// largest code is not saturated, and no code has a sign but an integer.
 template <typename E>
-inline Lanes encode(Vector x) {
-  const Lanes bits = reinterpret_cast<Lanes>(x);
+inline Lanes unbounded(Vector x) {
   if constexpr (E::kInteger) {
     constexpr int32_t kMagic = 0x4b400000;  // 3 * 2^22, whose last digit is 1
     const Vector moved = x * static_cast<float>(1 << E::kMantissa) + float_of_bits(kMagic);
-    const Lanes whole = reinterpret_cast<Lanes>(moved) - kMagic;
-    const Lanes most = Lanes{} + E::kLargestCode;
+    return reinterpret_cast<Lanes>(moved) - kMagic;
+  } else {
+    constexpr int32_t kLeast = (128 - E::kBias) << 23, kShift = 23 - E::kMantissa;
+    const Lanes bits = reinterpret_cast<Lanes>(x);
+    const Lanes least = Lanes{} + kLeast, own = bits & 0x7f800000;
+    const Lanes exponent = own > least ? own : least;
+    const auto magic = reinterpret_cast<Vector>(exponent + (kShift << 23));
+    const Vector moved = reinterpret_cast<Vector>(bits & 0x7fffffff) + magic;
+    return (reinterpret_cast<Lanes>(moved) - exponent) +
+           ((exponent >> kShift) - ((kShift << 23) + (kLeast >> kShift)));
+  }
+}
+
+// The same, saturated, with the sign.
+template <typename E>
+inline Lanes encode(Vector x) {
+  const Lanes whole = unbounded<E>(x), most = Lanes{} + E::kLargestCode;
+  if constexpr (E::kInteger) {
     return whole > most ? most : whole < -most ? -most : whole;
   } else {
-    const Lanes size = bits & 0x7fffffff;
-    const Lanes least = Lanes{} + ((128 - E::kBias) << 23), own = bits & 0x7f800000;
-    const Lanes exponent = own > least ? own : least;
-    const Lanes magic = exponent + ((23 - E::kMantissa) << 23);
-    const Vector moved = reinterpret_cast<Vector>(size) + reinterpret_cast<Vector>(magic);
-    const Lanes digits = reinterpret_cast<Lanes>(moved) - magic;
-    const Lanes whole = ((exponent - least) >> (23 - E::kMantissa)) + digits;
-    const Lanes most = Lanes{} + E::kLargestCode;
-    return (whole < most ? whole : most) | ((bits >> (32 - E::kBits)) & (1 << (E::kBits - 1)));
+    const Lanes sign = reinterpret_cast<Lanes>(x) >> (32 - E::kBits) & (1 << (E::kBits - 1));
+    return (whole < most ? whole : most) | sign;
   }
 }
 
