@@ -12,7 +12,8 @@ from hypothesis import example, given, settings, strategies as st
 
 import ostinato as ost
 from ostinato._errors import ArchiveError
-from ostinato.torchscript._archive_pickle import Refused, read_pickle
+from ostinato.torchscript._archive_data import Refused
+from ostinato.torchscript._archive_pickle import read_pickle
 
 from .archives import MODULE, method, module_pickle, tensor, text, write
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import ostinato as ost
-from ostinato._errors import ArchiveError
 
 from .archives import FOLDER, needs_archives
 
@@ -69,18 +68,6 @@ def test_state_dicts_agree_with_torch_jit(name):
     assert set(ours) == set(theirs)
     for key, value in theirs.items():
         assert torch.equal(ours[key], value), key
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("mobilenet_quantized.pt", "torchscript.quantized"), ("vit4mnist.ptl", "torchscript.operator")],
-)
-def test_quantized_models_are_refused_with_one_clear_error(name, code):
-    with pytest.raises(ArchiveError) as error:
-        ost.torchscript.load(FOLDER / name)
-    assert error.value.code == code
-    assert "quantized" in str(error.value)
-    assert "ost.mx" in error.value.hint
 
 
 @pytest.mark.parametrize("name", ["walk_adaptation.jit", "unitree_g1_motion.pt", "anydrive_v3_lstm.pt"])

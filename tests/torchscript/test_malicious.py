@@ -11,7 +11,8 @@ import pytest
 
 import ostinato as ost
 from ostinato._errors import ArchiveError
-from ostinato.torchscript._archive_pickle import Refused, read_pickle
+from ostinato.torchscript._archive_data import Refused
+from ostinato.torchscript._archive_pickle import read_pickle
 
 from .archives import MODULE, method, module_pickle, number, tensor, text, write
 

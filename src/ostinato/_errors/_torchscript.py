@@ -56,11 +56,6 @@ MESSAGES = {
         "get the file again from its source",
     ),
     # ---- the objects ----
-    "quantized": (
-        ArchiveError,
-        "{path} holds quantized tensors ({what}), and quantized tensors are not supported yet.",
-        "start from the float model, and quantize it with ost.mx.quantize_",
-    ),
     "foreign_class": (
         ArchiveError,
         "{path} holds an object of {what}, a class of C++ code that is not part of the archive.",
@@ -74,7 +69,7 @@ MESSAGES = {
     # ---- written modules ----
     "unwritten": (
         ArchiveError,
-        "{path}: {name} is a {kind}, which has no form in a module over torch alone.",
+        "{path}: {name}, of kind {kind}, has no form in a module over torch alone.",
         "run it with ost.torchscript.load, or write it as a .pt2: ostinato convert {path} -o model.pt2",
     ),
     "unwritable": (

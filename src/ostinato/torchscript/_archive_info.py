@@ -12,7 +12,7 @@ from typing import Any
 
 from .._errors import fail
 from ._archive import MAX_PICKLE, Archive
-from ._archive_pickle import DeviceRef, EnumRef, Instance, TensorRef
+from ._archive_data import TENSORS, DeviceRef, EnumRef, Instance
 from ._code import Class, Code, chain_of
 from ._names import unsupported
 from ._program import objects, read_data
@@ -170,16 +170,18 @@ def _tensors(code: Code, instance: Instance, prefix: str, seen: set[int]) -> Ite
         return
     seen.add(id(instance))
     declared = _class(code, instance.cls)
-    state = instance.state if isinstance(instance.state, dict) else {"state": instance.state}
-    for name, value in state.items():
+    if not isinstance(instance.state, dict):
+        yield from _nested(code, [instance.state], prefix + "state", seen)
+        return
+    for name, value in instance.state.items():
         full = f"{prefix}{name}"
-        if isinstance(value, TensorRef):
+        if isinstance(value, TENSORS):
             kind = "attribute"
             if declared is not None and name in declared.parameters:
                 kind = "parameter"
             elif declared is not None and name in declared.buffer_names():
                 kind = "buffer"
-            yield full, TensorInfo(kind, value.storage.dtype, value.size)
+            yield full, TensorInfo(kind, value.dtype, value.size)
         elif isinstance(value, Instance):
             yield from _tensors(code, value, full + ".", seen)
         elif isinstance(value, (list, tuple, dict)):
@@ -195,8 +197,8 @@ def _nested(code: Code, values: Any, prefix: str, seen: set[int]) -> Iterator[tu
         full = f"{prefix}[{key}]"
         if isinstance(value, Instance):
             yield from _tensors(code, value, full + ".", seen)
-        elif isinstance(value, TensorRef) and not isinstance(values, list):
-            yield full, TensorInfo("attribute", value.storage.dtype, value.size)
+        elif isinstance(value, TENSORS) and not isinstance(values, list):
+            yield full, TensorInfo("attribute", value.dtype, value.size)
         elif isinstance(value, (list, tuple, dict)):
             yield from _nested(code, value, full, seen)
 
@@ -206,7 +208,7 @@ def _attributes(data: Instance, root: Class | None) -> dict[str, str]:
     found = {
         str(name): _text(value)
         for name, value in state.items()
-        if not isinstance(value, (TensorRef, Instance)) and name != "_is_full_backward_hook"
+        if not isinstance(value, (*TENSORS, Instance)) and name != "_is_full_backward_hook"
     }
     if root is not None:
         found.update({name: _text(value) for name, value in root.constants.items()})
@@ -237,8 +239,8 @@ def _pieces(value: Any) -> Iterator[str]:
             yield ": "
             yield from _pieces(each)
         yield "}"
-    elif isinstance(value, TensorRef):
-        yield str(TensorInfo("tensor", value.storage.dtype, value.size))
+    elif isinstance(value, TENSORS):
+        yield str(TensorInfo("tensor", value.dtype, value.size))
     elif isinstance(value, Instance):
         yield value.cls
     elif isinstance(value, EnumRef):

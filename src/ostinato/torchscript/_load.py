@@ -15,11 +15,13 @@ import torch
 
 from .._errors import fail
 from ._archive import Archive
-from ._archive_pickle import DeviceRef, EnumRef, Instance, TensorRef
+from ._archive_data import TENSORS, DeviceRef, EnumRef, Instance, SparseRef, TensorRef
 from ._code import Class, is_special
 from ._modules import ScriptModule, make_class, new
+from ._names import PACKED_PREFIX
 from ._operators import bind
-from ._program import Program, Unit
+from ._packed import Malformed, restore
+from ._program import Program, Unit, is_packed
 from ._tensors import Storages
 
 
@@ -121,12 +123,12 @@ class Loader:
             ref = instance.state.get(name)
             if ref is None:
                 made.register_parameter(name, None)
-            elif isinstance(ref, TensorRef):
+            elif isinstance(ref, TENSORS):
                 self._register(made, name, self._parameter(ref, f"{instance.cls}.{name}"))
             else:
                 raise self._bad(f"{instance.cls}.{name}", "is a parameter and no tensor")
 
-    def _parameter(self, ref: TensorRef, name: str) -> torch.nn.Parameter:
+    def _parameter(self, ref: TensorRef | SparseRef, name: str) -> torch.nn.Parameter:
         known = self._tensors.get(_place(ref, "data"))
         if isinstance(known, torch.nn.Parameter):
             return known
@@ -201,7 +203,7 @@ class Loader:
             raise self._bad(ast.unparse(kind), "has another number of fields") from None
 
     def _value(self, saved: Any, folder: str, name: str) -> Any:
-        if isinstance(saved, TensorRef):
+        if isinstance(saved, TENSORS):
             place = _place(saved, folder)
             if place not in self._tensors:
                 tensor = self._storages.tensor(saved, folder, name)
@@ -209,6 +211,8 @@ class Loader:
             return self._tensors[place]
         if isinstance(saved, Instance):
             found = self._objects.get(id(saved))
+            if found is None and is_packed(saved):
+                found = self._objects[id(saved)] = self._packed(saved, folder, name)
             if found is None:
                 raise self._bad(name, "is an object among the constants")
             return found
@@ -227,6 +231,14 @@ class Loader:
                 raise self._bad(name, "is no member of its enumeration") from None
         raise self._bad(name, "is no value")
 
+    def _packed(self, saved: Instance, folder: str, name: str) -> Any:
+        state = self._value(saved.state, folder, name)
+        try:
+            return restore(saved.cls.removeprefix(PACKED_PREFIX), state)
+        except (Malformed, RuntimeError, TypeError, ValueError, IndexError) as error:
+            reason = str(error).partition("\n")[0]
+            raise self._bad(name, f"holds no packed parameters ({reason})") from None
+
     def _container(self, saved: Any, folder: str, name: str) -> Any:
         if isinstance(saved, list):
             return [self._value(each, folder, name) for each in saved]
@@ -235,8 +247,10 @@ class Loader:
         return {self._value(k, folder, name): self._value(v, folder, name) for k, v in saved.items()}
 
 
-def _place(ref: TensorRef, folder: str) -> tuple[Any, ...]:
+def _place(ref: TensorRef | SparseRef, folder: str) -> tuple[Any, ...]:
     """Where a tensor lies: lists of weights tell the parameters again, and are to hold the same objects."""
+    if isinstance(ref, SparseRef) or ref.quantizer is not None or ref.bits:
+        return folder, id(ref)
     return folder, ref.storage.key, ref.storage.dtype, ref.offset, ref.size, ref.stride, ref.requires_grad
 
 

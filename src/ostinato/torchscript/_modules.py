@@ -11,6 +11,7 @@ import torch
 
 from .._errors import fail
 from ._code import Class, is_special
+from ._names import PACKED_METHODS
 
 # What torch.nn.Module keeps its own state in; an archive whose class declares one of these is refused.
 OWN = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
@@ -110,6 +111,8 @@ def make_class(
 def member(value: Any, name: str) -> Any:
     """An attribute or method that the class of ``value`` declares; AttributeError for any other."""
     cls = type(value)
+    if isinstance(value, torch.ScriptObject) and name in PACKED_METHODS:
+        return getattr(value, name)
     if name not in getattr(cls, "_ostinato_members", ()):
         raise AttributeError(f"{cls.__name__} declares no attribute {name!r}")
     if name.startswith("__") and name in cls._ostinato_special:

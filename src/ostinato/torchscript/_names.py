@@ -66,7 +66,8 @@ FUNCTIONS = _words(
     index_put index_put_ to tensor as_tensor view softmax log_softmax contiguous cpu cuda warn wait item
     Int Float Bool IntImplicit FloatImplicit ScalarImplicit norm element_size where is_grad_enabled
     set_grad_enabled result_type numpy_T mT mH matrix_H broadcast_shapes is_autocast_enabled
-    is_autocast_cpu_enabled manual_seed
+    is_autocast_cpu_enabled manual_seed quantize_per_tensor quantize_per_channel
+    quantize_per_tensor_dynamic dequantize qscheme quantized_lstm quantized_gru
     """
 )
 
@@ -111,7 +112,8 @@ PLAIN = _words(
     diagonal diagonal_scatter diff digamma digamma_ dim dist div_ divide divide_ dot dropout dropout_
     dsplit dstack einsum elu elu_ embedding embedding_bag embedding_renorm_ empty empty_like
     empty_permuted empty_strided eq_ equal erf_ erfc_ erfinv erfinv_ exp2 exp2_ exp_ expand expand_as
-    expm1_ exponential_ eye feature_alpha_dropout feature_alpha_dropout_ feature_dropout
+    expm1_ exponential_ eye fake_quantize_per_channel_affine
+    fake_quantize_per_tensor_affine feature_alpha_dropout feature_alpha_dropout_ feature_dropout
     feature_dropout_ fft_fft fft_fft2 fft_fftfreq fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn
     fft_ifft fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2
     fft_irfftn fft_rfft fft_rfft2 fft_rfftfreq fft_rfftn fill fill_ fill_diagonal_ fix fix_ flatten flip
@@ -122,8 +124,8 @@ PLAIN = _words(
     hann_window hardshrink hardsigmoid hardsigmoid_ hardswish hardswish_ hardtanh hardtanh_ heaviside
     heaviside_ hinge_embedding_loss histc histogram hsplit hspmm hstack huber_loss hypot hypot_ i0 i0_
     igamma igamma_ igammac igammac_ im2col imag index_add index_add_ index_copy index_copy_ index_fill
-    index_fill_ index_reduce index_reduce_ index_select inner instance_norm inverse is_complex is_conj
-    is_contiguous is_floating_point is_neg is_nonzero is_same_size is_signed isclose isin isneginf
+    index_fill_ index_reduce index_reduce_ index_select inner instance_norm int_repr inverse is_complex
+    is_conj is_contiguous is_floating_point is_neg is_nonzero is_same_size is_signed isclose isin isneginf
     isposinf isreal istft kaiser_window kl_div kron kthvalue l1_loss layer_norm lcm lcm_ ldexp_ le le_
     leaky_relu leaky_relu_ lerp lerp_ less less_ less_equal less_equal_ lgamma_ linalg__powsum
     linalg_cholesky linalg_cholesky_ex linalg_cond linalg_cross linalg_det linalg_diagonal linalg_eig
@@ -145,7 +147,9 @@ PLAIN = _words(
     nextafter nextafter_ nll_loss nll_loss2d nll_loss_nd nonzero nonzero_static norm_except_dim normal
     normal_ not_equal not_equal_ nuclear_norm numel one_hot ones ones_like orgqr ormqr outer pad
     pad_sequence pairwise_distance pdist permute pinverse pixel_shuffle pixel_unshuffle poisson
-    poisson_nll_loss polar polygamma polygamma_ positive pow_ prelu prod put qr rad2deg rad2deg_ rand
+    poisson_nll_loss polar polygamma polygamma_ positive pow_ prelu prod put q_per_channel_axis
+    q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr quantized_batch_norm
+    quantized_max_pool1d quantized_max_pool2d rad2deg rad2deg_ rand
     rand_like randint randint_like randn randn_like random_ randperm range ravel real reciprocal
     reciprocal_ reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 relu6_ relu_ remainder
     remainder_ renorm renorm_ repeat repeat_interleave replication_pad1d replication_pad2d
@@ -189,6 +193,49 @@ LIST_RESULTS = _words(
 )
 
 
+# Operators of other name spaces, all of them with functions of ours or of torch's.
+OTHERS = {
+    "quantized": _words(
+        """
+        add add_relu add_scalar add_scalar_relu mul mul_relu mul_scalar mul_scalar_relu matmul cat cat_relu
+        batch_norm batch_norm1d batch_norm1d_relu batch_norm2d batch_norm2d_relu batch_norm3d
+        batch_norm3d_relu batch_norm_relu celu clamp dropout elu group_norm hardswish instance_norm
+        layer_norm leaky_relu max_pool1d max_pool2d prelu relu6 sigmoid softmax threshold conv1d
+        conv1d_relu conv1d_dynamic conv2d conv2d_relu conv2d_add conv2d_add_relu conv2d_dynamic conv3d
+        conv3d_relu conv3d_dynamic conv_transpose1d conv_transpose1d_dynamic conv_transpose2d
+        conv_transpose2d_dynamic conv_transpose3d conv_transpose3d_dynamic conv1d_prepack conv2d_prepack
+        conv3d_prepack conv_prepack conv_transpose1d_prepack conv_transpose2d_prepack
+        conv_transpose3d_prepack conv1d_unpack conv2d_unpack conv3d_unpack conv_unpack
+        conv_transpose1d_unpack conv_transpose2d_unpack conv_transpose3d_unpack conv2d_stride
+        conv2d_padding conv2d_output_padding conv2d_dilation conv2d_groups conv2d_transpose conv3d_stride
+        conv3d_padding conv3d_output_padding conv3d_dilation conv3d_groups conv3d_transpose linear
+        linear_relu linear_leaky_relu linear_tanh linear_dynamic linear_relu_dynamic linear_dynamic_fp16
+        linear_relu_dynamic_fp16 linear_prepack linear_prepack_fp16 linear_unpack linear_unpack_fp16
+        embedding_byte embedding_4bit embedding_bag_byte embedding_bag_4bit embedding_bag_prepack
+        embedding_bag_unpack make_quantized_cell_params_dynamic make_quantized_cell_params_fp16
+        quantized_lstm_cell_dynamic quantized_gru_cell_dynamic quantized_rnn_relu_cell_dynamic
+        quantized_rnn_tanh_cell_dynamic
+        """
+    ),
+    "prepacked": _words(
+        """
+        linear_clamp_prepack linear_clamp_run conv2d_clamp_prepack conv2d_clamp_run
+        conv2d_transpose_clamp_prepack conv2d_transpose_clamp_run
+        """
+    ),
+}
+# Classes of torch's own that archives hold objects of, below ``__torch__.torch.classes``, and the methods
+# of theirs that code may call.
+PACKED_PREFIX = "__torch__.torch.classes."
+PACKED = _words(
+    """
+    quantized.LinearPackedParamsBase quantized.Conv2dPackedParamsBase quantized.Conv3dPackedParamsBase
+    quantized.EmbeddingPackedParamsBase rnn.CellParamsBase xnnpack.LinearOpContext xnnpack.Conv2dOpContext
+    xnnpack.TransposeConv2dOpContext
+    """
+)
+PACKED_METHODS = _words("unpack stride padding output_padding dilation groups transpose bit_rate version")
+
 _SIGNS = INFIX.keys() | COMPARE.keys() | UNARY.keys() | {CONTAINS}
 
 
@@ -199,8 +246,8 @@ def unsupported(name: str) -> str | None:
         return None
     if space == "aten" and (short in FUNCTIONS or short in PLAIN or name in _SIGNS):
         return None
-    if "quantized" in space or "quantize" in short:
-        return "quantized models are not supported; start from the float model, and quantize it with ost.mx"
-    if space not in ("aten", "prim"):
+    if short in OTHERS.get(space, ()):
+        return None
+    if space not in ("aten", "prim", *OTHERS):
         return f"it belongs to another library ({space}); export the original model with torch.export instead"
     return "export the original model with torch.export instead, or ask for the operator in an issue"

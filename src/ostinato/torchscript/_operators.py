@@ -12,14 +12,22 @@ from typing import Any
 
 import torch
 
-from . import _modules, _operators_data, _operators_number, _operators_prim, _operators_tensor
-from ._names import LIST_RESULTS
+from . import (
+    _modules,
+    _operators_data,
+    _operators_number,
+    _operators_packed,
+    _operators_prim,
+    _operators_tensor,
+)
+from ._names import LIST_RESULTS, OTHERS
 from ._program import Program
 
 ATEN: dict[str, Callable[..., Any]] = {
     **_operators_data.FUNCTIONS,
     **_operators_number.FUNCTIONS,
     **_operators_tensor.FUNCTIONS,
+    **_operators_packed.FUNCTIONS,
 }
 PRIM: dict[str, Callable[..., Any]] = {
     **_operators_prim.FUNCTIONS,
@@ -40,6 +48,8 @@ def callable_of(name: str, version: int) -> Callable[..., Any]:
     space, _, short = name.partition("::")
     if space == "prim":
         return PRIM[short]
+    if space in OTHERS:
+        return _operators_packed.callable_of(space, short)
     if short in FORMER and version < FORMER[short][0]:
         return FORMER[short][1]
     return ATEN[short] if short in ATEN else _plain(short)

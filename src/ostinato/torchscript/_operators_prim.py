@@ -14,11 +14,17 @@ from ._operators_text import text
 _DTYPES = [
     torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32,
     torch.float64, torch.complex32, torch.complex64, torch.complex128, torch.bool, torch.qint8,
-    torch.quint8, torch.qint32, torch.bfloat16,
+    torch.quint8, torch.qint32, torch.bfloat16, torch.quint4x2, torch.quint2x4, torch.bits1x8, torch.bits2x4,
+    torch.bits4x2, torch.bits8, torch.bits16, torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e5m2fnuz,
+    torch.float8_e4m3fnuz, torch.uint16, torch.uint32, torch.uint64,
 ]  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _FORMATS = [torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d]
-_LAYOUTS = [torch.strided, torch.sparse_coo]
+_TORCH: Any = torch
+_LAYOUTS = [
+    torch.strided, torch.sparse_coo, torch.sparse_csr, _TORCH._mkldnn, torch.sparse_csc, torch.sparse_bsr,
+    torch.sparse_bsc, torch.jagged,
+]  # fmt: skip
 EXCEPTIONS = (
     "ArithmeticError",
     "AssertionError",

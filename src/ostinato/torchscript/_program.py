@@ -9,9 +9,10 @@ from typing import Any
 
 from .._errors import OstinatoError, fail
 from ._archive import MAX_PICKLE, Archive
-from ._archive_pickle import MAX_DEPTH, EnumRef, Instance, Refused, read_pickle
+from ._archive_data import EnumRef, Instance, Refused
+from ._archive_pickle import MAX_DEPTH, read_pickle
 from ._code import Class, Code, Function
-from ._names import unsupported
+from ._names import PACKED, PACKED_PREFIX, unsupported
 from ._translate import Translator
 
 # What the globals of operators and constants begin with; no class or function of an archive may.
@@ -68,6 +69,11 @@ def objects(archive: Archive, root: Any) -> tuple[list[Instance], list[str]]:
     return found, list(enumerations)
 
 
+def is_packed(instance: Instance) -> bool:
+    """Whether an object is of a class of torch's own, which holds packed parameters."""
+    return instance.cls.removeprefix(PACKED_PREFIX) in PACKED
+
+
 class Program:
     """The translated code of an archive, from the classes of its data onwards.
 
@@ -90,7 +96,8 @@ class Program:
             self.constants = list(stored)
         if not isinstance(self.data, Instance):
             raise archive.damaged("its data is not a module")
-        self.instances, enumerations = objects(archive, self.data)
+        found, enumerations = objects(archive, self.data)
+        self.instances = [each for each in found if not is_packed(each)]
         self.units: list[Unit] = []
         self.classes: dict[str, Class] = {}
         self.operators: dict[str, str] = {}
@@ -137,10 +144,9 @@ class Program:
         if name in self.references:
             return self.references[name]
         found = self.code.find(name)
-        if found is None and name.startswith("__torch__.torch.classes."):
-            quantized = name.startswith("__torch__.torch.classes.quantized.")
-            code = "torchscript.quantized" if quantized else "torchscript.foreign_class"
-            raise fail(code, path=self.archive.path, what=name.removeprefix("__torch__.")[:200])
+        if found is None and name.startswith(PACKED_PREFIX):
+            what = name.removeprefix("__torch__.")[:200]
+            raise fail("torchscript.foreign_class", path=self.archive.path, what=what)
         if found is None:
             raise fail("torchscript.missing_code", path=self.archive.path, name=name[:200])
         parts = [part for part in name.split(".") if not part.startswith("___torch_mangle_")]

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..._errors import fail
 from .._code import Class
 from .._load import Loader
 from .._operators import ATEN
@@ -31,6 +32,8 @@ _FIXED = frozenset(
     {"torch", "nn", "F", "math", "json", "enum", "collections", "functools", "Tensor", "Any", "Callable"}
     | {"Model", "load", "read_weights", "one_weight", "weights", "model", "path", "CONSTANTS", "DTYPES"}
 )
+# What is left after aten:: and prim::.
+_PACKED = "operator on packed parameters"
 
 
 def written(program: Program) -> tuple[str, dict[str, torch.Tensor]]:
@@ -110,7 +113,10 @@ class _Writer:
         return ast.Subscript(value=Global(id="CONSTANTS"), slice=ast.Constant(value=short), ctx=ast.Load())
 
     def definition(self, known: str) -> str:
-        """The name of a class or function."""
+        """The name of a class or function; ArchiveError for an operator that is not written."""
+        if known in self._program.operators:
+            name = self._program.operators[known]
+            raise fail("torchscript.unwritten", path=self._program.archive.path, name=name, kind=_PACKED)
         return self._finals[self._chosen[known]]
 
     def _class_name(self, cls: type) -> str:
