@@ -67,7 +67,8 @@ def test_inspect_tells_the_dtypes_and_sizes_of_packed_weights(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["tensors"]["weight.qdata"] == {"dtype": "uint8", "shape": [32, 32], "bytes": 1024}
     assert said["tensors"]["weight.scale"] == {"dtype": "uint8", "shape": [32, 2], "bytes": 64}
-    assert said["dtypes"]["float32"] == {"tensors": 1, "bytes": 128}
+    # the bias, and two tables of the decoding: a pair of numbers for each byte, a power of two for each scale
+    assert said["dtypes"]["float32"] == {"tensors": 3, "bytes": 128 + 2048 + 1024}
     assert said["unsupported"] == []
     assert main(["inspect", str(tmp_path / "m.pt2")]) == 0
     assert "uint8[32, 2], 64 bytes" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import torch
 
 import ostinato as ost
 from ostinato import _errors
-from ostinato.deployment import _deploy, _proof
+from ostinato.deployment import _proof, _tracing
 
 from . import models
 
@@ -176,10 +176,10 @@ def test_targets_that_cannot_be_written_are_refused_before_any_work(tmp_path, ou
 def test_a_file_that_loses_state_is_not_put_in_place(tmp_path, monkeypatch, lost):
     """The proof is the last line of defence: here the exporter before it is made to lose the state."""
     (tmp_path / "vad.pt2").write_bytes(b"the old one")
-    honest = _deploy.trace_stateful
+    honest = _tracing.trace_stateful
 
-    def careless(module, variants, *rest):
-        methods = honest(module, variants, *rest)
+    def careless(module, variants, *rest, **more):
+        methods = honest(module, variants, *rest, **more)
         for each in methods["forward"]:
             specs = each.program.graph_signature.output_specs
             kept = each.program.graph.find_nodes(op="output")[0]
@@ -196,7 +196,7 @@ def test_a_file_that_loses_state_is_not_put_in_place(tmp_path, monkeypatch, lost
             each.program.graph_module.recompile()
         return methods
 
-    monkeypatch.setattr(_deploy, "trace_stateful", careless)
+    monkeypatch.setattr(_tracing, "trace_stateful", careless)
     with pytest.raises(_errors.DeployError) as caught:
         ost.deploy(models.Detector(), out=tmp_path / "vad.pt2")
     assert caught.value.code == "deployment.disagrees"

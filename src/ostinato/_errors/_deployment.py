@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import ArchiveError, DeployError, OstinatoError, UsageError
+from ._base import ArchiveError, DeployError, ExportError, OstinatoError, UsageError
 
 MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     # ---- files ----
@@ -107,6 +107,30 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "{path} does not say what kind of report is wanted.",
         "let its name end in .html, .md or .json",
+    ),
+    "dynamic": (
+        UsageError,
+        "The open size {key}:{name} fits no tensor among the inputs ({known}).",
+        'write a dimension of every tensor, "0:batch", or of one argument by name or number, "x.1:time"',
+    ),
+    "open_branches": (
+        ExportError,
+        "A condition or loop on the values of tensors cannot be exported with open sizes.",
+        "give an example for each size, which becomes a program of its own; or replace the condition by "
+        "torch.where in what ost.torchscript.source(path) gives",
+    ),
+    "line": (
+        ExportError,
+        "{name} cannot be traced at {file}, line {line} of the archive: {reason}",
+        "look at that line in ost.torchscript.source(path); rewrite it there with operators on tensors, and "
+        "export the module that it gives",
+    ),
+    "open_size": (
+        ExportError,
+        "{name} cannot be traced at {file}, line {line} of the archive, where a size or a step of Python "
+        "depends on the values in a tensor: {reason}",
+        "rewrite that line with a size that is fixed (a mask, torch.where, padding) in what "
+        "ost.torchscript.source(path) gives, and export that; or keep this part in Python",
     ),
     "disagrees": (
         DeployError,

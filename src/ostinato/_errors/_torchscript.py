@@ -1,6 +1,6 @@
 """Messages of ``torchscript``: what: (class, message, hint)."""
 
-from ._base import ArchiveError, DeployError, OstinatoError, UsageError
+from ._base import ArchiveError, DeployError, ExportError, OstinatoError, UsageError
 
 MESSAGES = {
     # ---- the container ----
@@ -66,10 +66,17 @@ MESSAGES = {
         "{path}: the attribute {name} {what}.",
         "get the file again from its source",
     ),
+    # ---- conversion ----
+    "branches": (
+        ExportError,
+        "{file}, line {line}: {what}.",
+        "a condition or loop on a tensor needs tensors of one dtype and shape whichever way it goes: change "
+        "that in what ost.torchscript.source gives, or keep this part in Python",
+    ),
     # ---- written modules ----
     "unwritten": (
         ArchiveError,
-        "{path}: {name}, of kind {kind}, has no form in a module over torch alone.",
+        "{path}: {name} is a {kind}, which has no form in a module over torch alone.",
         "run it with ost.torchscript.load, or write it as a .pt2: ostinato convert {path} -o model.pt2",
     ),
     "unwritable": (

@@ -15,6 +15,7 @@ HELP = "write a model as a .pt2 or for ExecuTorch, or an archive as a Python mod
 EXAMPLES = (
     "ostinato convert silero_vad.jit -o vad.pt2",
     "ostinato convert silero_vad.jit -o vad.py --weights vad.safetensors",
+    "ostinato convert net.jit -o net.pt2 --args 'float32[8,40]' --dynamic 0:batch",
     "ostinato convert stock.pt2 -o ours.pt2",
     "ostinato convert vad.pt2 -o vad.pte --method forward",
     "ostinato convert mypackage.models:make_net -o net.pt2 --args 'float32[1,3,224,224]' --not-portable",
@@ -22,7 +23,7 @@ EXAMPLES = (
 
 
 # Options of one kind of file alone.
-_ENDING_OF = {"not_portable": ".pt2", "method": ".pte", "weights": ".py"}
+_ENDING_OF = {"not_portable": ".pt2", "dynamic": ".pt2", "method": ".pte", "weights": ".py"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--not-portable",
         action="store_true",
         help="for a .pt2: allow operators and dtypes that not every torch knows",
+    )
+    parser.add_argument(
+        "--dynamic",
+        action="append",
+        metavar="DIM:NAME",
+        help="for a .pt2: a size to leave open: 0:batch for every tensor, x.1:time for one argument",
     )
     parser.add_argument("--method", metavar="NAME", help="for a .pte: the one that it holds (forward)")
 
@@ -53,9 +60,15 @@ def _program(options: argparse.Namespace, printer: Printer) -> int:
     inputs = examples(options)
     from ..deployment import convert
 
+    dynamic = dict(each.rpartition(":")[::2] for each in options.dynamic or ())
     with printer.progress() as tell:
         metadata = convert(
-            options.source, inputs, out=options.out, portable=not options.not_portable, tell=tell
+            options.source,
+            inputs,
+            out=options.out,
+            portable=not options.not_portable,
+            dynamic=dynamic,
+            tell=tell,
         )
     methods = ", ".join(f"{name} ({len(info.variants)})" for name, info in metadata.methods.items())
     nbytes = os.path.getsize(options.out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,8 +13,8 @@ from ..export import Metadata, Variant, save_methods, shown, to_executorch
 from ..export._executorch import lowering
 from . import _examples
 from ._candidate import check_place, check_target
-from ._deploy import traced
 from ._source import Source, read_source
+from ._tracing import located, traced
 
 _Source = str | os.PathLike[str] | torch.nn.Module
 _Args = tuple[Any, ...] | Sequence[tuple[Any, ...]] | None
@@ -31,18 +31,21 @@ def convert(
     *,
     out: str | os.PathLike[str],
     portable: bool = True,
+    dynamic: Mapping[str, str] | None = None,
     tell: _Tell = _quietly,
 ) -> Metadata:
     """Write a TorchScript archive, a ``.pt2`` or a module as a ``.pt2``; returns what that says about itself.
 
     ``source``, ``args`` and ``tell`` are as for `deploy`, which also proves that
     the file does what its source does. With ``portable=False`` the file may hold
-    operators and dtypes that not every torch knows.
+    operators and dtypes that not every torch knows. Sizes in which ``args``
+    differ are left open where the model takes that, and so are those that
+    ``dynamic`` names, as for `ost.torchscript.convert`.
 
     Raises ArchiveError, ExportError, DeployError and UsageError as `deploy` does.
     """
     check_target(out)
-    read, methods = _read(source, args, tell)
+    read, methods = _read(source, args, tell, dynamic or {})
     tell(f"writing {os.fspath(out)}")
     return save_methods(out, methods, metadata={"source": read.described()}, portable=portable)
 
@@ -73,14 +76,17 @@ def convert_to_executorch(
     return [f"{name}{shown(each.args, each.kwargs)}" for name, each in others]
 
 
-def _read(source: _Source, args: _Args, tell: _Tell) -> tuple[Source, dict[str, list[Variant]]]:
+def _read(
+    source: _Source, args: _Args, tell: _Tell, dynamic: Mapping[str, str] | None = None
+) -> tuple[Source, dict[str, list[Variant]]]:
     """The source, and its programs: those it has, or those traced from it."""
     tell(f"reading {_name(source)}")
     read = read_source(source)
     if read.module is None:
         return read, dict(read.programs)
     calls, _ = _examples.find(read, args, tell)
-    return read, traced(read, calls, {}, tell)
+    with located(read.name):
+        return read, traced(read, calls, {}, tell, dynamic)
 
 
 def _name(source: _Source) -> str:

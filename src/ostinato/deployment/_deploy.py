@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
-from .._errors import OstinatoError, fail
-from ..export import Metadata, Variant, save_methods, shown, trace_stateful
+from .._errors import fail
+from ..export import Metadata, Variant, save_methods, shown
 from . import _examples, _proof
 from ._candidate import candidate, check_target
 from ._difference import Difference
 from ._quantize import Quantization, Quantizer
 from ._report import DeployReport
 from ._source import Source, read_source
+from ._tracing import Tell, located, traced
 from ._trial import Trial, tried
 
-Tell = Callable[[str], None]
 _SMALL = 10_000_000
 
 
@@ -90,7 +90,8 @@ def deploy(
     else:
         with _few_threads(read.module.parameters()):
             calls, guessed = _examples.find(read, args, tell)
-            methods = traced(read, calls, left_out, tell)
+            with located(read.name):
+                methods = traced(read, calls, left_out, tell)
     quantizer, quantization = None, None
     if mx is not None:
         tell("choosing block formats")
@@ -170,30 +171,6 @@ def _promise(verify: bool, numerics: str) -> dict[str, Any] | None:
         return None
     rtol, atol = _proof.TOLERANCES[numerics]
     return {"rtol": rtol, "atol": atol}
-
-
-def traced(
-    source: Source, calls: list[tuple[Any, ...]], left_out: dict[str, str], tell: Tell
-) -> dict[str, list[Variant]]:
-    """``forward`` and the method that resets; what else the model has is named in ``left_out``."""
-    assert source.module is not None
-    resets = source.reset_methods()
-    for name in source.methods():
-        if name != "forward" and name not in resets:
-            left_out[name] = "only forward and reset methods are deployed"
-    variants: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]]
-    variants = {"forward": [(each, {}) for each in calls]}
-    tell("tracing forward" + (f" and {resets[0]}" if resets else ""))
-    if not resets:
-        return trace_stateful(source.module, variants)
-    left_out.update(dict.fromkeys(resets[1:], f"{resets[0]} resets already"))
-    try:
-        return trace_stateful(source.module, variants, resets[0])
-    except OstinatoError as error:
-        # Where forward alone cannot be exported either, its own error is the better one.
-        methods = trace_stateful(source.module, variants)
-        left_out[resets[0]] = error.message
-        return methods
 
 
 def _compared(

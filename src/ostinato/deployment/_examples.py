@@ -23,6 +23,12 @@ def find(
     if args is not None:
         return _given(args), False
     assert source.module is not None
+    if "get_all_bundled_inputs" in source.methods():  # what a mobile archive was recorded with
+        recorded: Any = source.module.get_all_bundled_inputs
+        bundled = [tuple(each) for each in recorded()]
+        for each in bundled:
+            tell(f"found forward{shown(each, {})} among the archive's bundled inputs")
+        return bundled, True
     tell("looking for inputs that the model takes")
     parameters, constants = _known(source)
     found = guess(source.module, "forward", parameters, constants)

@@ -48,6 +48,15 @@ class Source:
         """The file, where it is a TorchScript archive."""
         return self.path if self.kind == "torchscript" else None
 
+    def traceable(self) -> torch.nn.Module:
+        """The module to trace: of an archive, one of which conditions on tensors become part of a program."""
+        assert self.module is not None
+        if self.archive is None:
+            return self.module
+        from ..torchscript._traced import load_for_tracing
+
+        return load_for_tracing(self.archive).eval()
+
     def described(self) -> dict[str, Any]:
         """For the metadata of the deployed file. The folder of the source is nobody's business."""
         described: dict[str, Any] = {"name": self.name, "kind": self.kind}
@@ -106,9 +115,14 @@ def read_source(source: Any) -> Source:
     path = Path(text)
     if file_kind(path) == "pt2":
         return Source(path.name, "pt2", path, programs=programs_of(path)[0])
-    from ..torchscript import load as load_archive
+    return archive(path)
 
-    return Source(path.name, "torchscript", path, module=load_archive(path).eval())
+
+def archive(path: Path) -> Source:
+    """A TorchScript archive that has been read. Raises ArchiveError."""
+    from ..torchscript import load
+
+    return Source(path.name, "torchscript", path, module=load(path).eval())
 
 
 def _own(module: torch.nn.Module) -> torch.nn.Module:

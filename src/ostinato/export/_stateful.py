@@ -35,9 +35,10 @@ def trace_stateful(
 
     ``variants`` maps a method to its example calls, ``(args, kwargs)`` each; every
     example becomes a program specialised for its non-tensor arguments and, but
-    for what ``dynamic_shapes`` (method → as for ``torch.export.export``) says,
-    its shapes. ``reset`` names the method without arguments that brings the
-    state back to the start. The module is not changed.
+    for what ``dynamic_shapes`` (method → as for ``torch.export.export``, or a list
+    with one such for each example) says, its shapes. ``reset`` names the method
+    without arguments that brings the state back to the start. The module is not
+    changed.
 
     The eager module is run three calls in a row on every example. A tensor
     attribute (or one inside a list, tuple or dict) that changes becomes a buffer
@@ -77,9 +78,11 @@ def trace_stateful(
     starts: dict[str, State] = {}
     for each in seen:
         call = each.call
+        at = len(methods.get(call.method, ()))
         state = {names.of(state): state for state in _state_of(each, keys)}
         starts.update(state)
-        program = trace_method(each, state, (dynamic_shapes or {}).get(call.method))
+        shapes = (dynamic_shapes or {}).get(call.method)
+        program = trace_method(each, state, shapes[at] if isinstance(shapes, list) else shapes)
         variant = Variant(program, call.args, call.kwargs or {}, mode=each.mode or None)
         _check_start(start, call, variant, state, generator, seed)
         methods.setdefault(call.method, []).append(variant)

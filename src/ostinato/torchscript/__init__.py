@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..deployment._archive import convert as convert
     from ._archive_info import (
         ArchiveInfo as ArchiveInfo,
         TensorInfo as TensorInfo,
@@ -29,6 +30,7 @@ _LAZY = {
     "Finding": "_lint",
     "TensorInfo": "_archive_info",
     "constants": "_signature",
+    "convert": ".deployment._archive",  # the one that needs another feature, export: it is joined there
     "inspect": "_archive_info",
     "lint": "_lint",
     "load": "_load",

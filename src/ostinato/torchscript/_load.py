@@ -43,8 +43,12 @@ def load(path: str | os.PathLike[str]) -> torch.nn.Module:
 class Loader:
     """Makes the objects of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(
+        self, program: Program, replaced: Callable[[dict[str, Any]], dict[str, Any]] = lambda found: found
+    ) -> None:
+        """``replaced`` may give other functions for operators than the usual ones, by their globals."""
         self._program = program
+        self._replaced = replaced
         self._path = program.archive.path
         self._storages = Storages(program.archive)
         self._tensors: dict[tuple[Any, ...], torch.Tensor] = {}
@@ -95,7 +99,7 @@ class Loader:
             "math__inf": math.inf,
             "math__nan": math.nan,
         }
-        namespace.update(bind(program))
+        namespace.update(self._replaced(bind(program)))
         namespace.update((known, self.constant(known)) for known in program.used_constants)
         methods: dict[str, dict[str, Callable[..., Any]]] = {name: {} for name in program.classes}
         for unit in program.units:

@@ -33,7 +33,7 @@ _FIXED = frozenset(
     | {"Model", "load", "read_weights", "one_weight", "weights", "model", "path", "CONSTANTS", "DTYPES"}
 )
 # What is left after aten:: and prim::.
-_PACKED = "operator on packed parameters"
+_PACKED = "packed operator"
 
 
 def written(program: Program) -> tuple[str, dict[str, torch.Tensor]]:
