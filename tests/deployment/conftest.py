@@ -1,9 +1,11 @@
-"""Where the real archives are, if they are anywhere."""
+"""Where the real archives are, if they are anywhere; and trials without a process of their own."""
 
 import os
 import pathlib
 
 import pytest
+
+from tests.trials import trials_in_this_process as trials_in_this_process
 
 _BESIDE = pathlib.Path(__file__).parents[3] / "shared" / "archives"
 

@@ -57,6 +57,7 @@ def scripted(tmp_path):
 
 
 @needs_jit
+@pytest.mark.fresh_process
 def test_an_archive_is_compared_with_torchscript(scripted, tmp_path):
     report = ost.deploy(scripted, out=tmp_path / "net.pt2")
     assert report.kind == "torchscript"

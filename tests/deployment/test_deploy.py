@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import pytest
 import torch
 
 import ostinato as ost
 from ostinato import _errors
-from ostinato.deployment import _proof, _tracing
+from ostinato.deployment import _proof, _tracing, _trial
 
 from . import models
 
@@ -225,3 +226,26 @@ def test_what_a_dead_process_left_is_removed(tmp_path):
         ".other.pt2.999999999-candidate.pt2",
         "net.pt2",
     ]
+
+
+@pytest.mark.fresh_process
+def test_a_file_is_tried_in_a_process_that_has_only_the_file(tmp_path, monkeypatch):
+    seen = []
+    honest = _trial._process
+    monkeypatch.setattr(_trial, "_process", lambda job: seen.append(job) or honest(job))
+    report = ost.deploy(models.Detector(), out=tmp_path / "vad.pt2", numerics="exact")
+    assert [sorted(job) for job in seen] == [["archive", "file", "folder", "threads"]]
+    assert report.eager.exact
+    assert report.load_ms > 0
+
+
+@pytest.mark.fresh_process
+@pytest.mark.parametrize(
+    ("program", "reason"), [("false", "exit status 1"), ("missing", "could not be started")]
+)
+def test_a_file_that_does_not_run_elsewhere_is_not_put_in_place(tmp_path, monkeypatch, program, reason):
+    monkeypatch.setattr(_trial.sys, "executable", shutil.which(program) or str(tmp_path / program))
+    with pytest.raises(_errors.DeployError, match=reason) as caught:
+        ost.deploy(models.plain(), out=tmp_path / "net.pt2")
+    assert caught.value.code == "deployment.fresh_process"
+    assert list(tmp_path.iterdir()) == []
