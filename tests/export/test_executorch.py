@@ -8,6 +8,7 @@ from ostinato._errors import UsageError
 from ostinato.export import to_executorch, trace_stateful
 
 from .models import Pair, Policy, Started, Swap
+from .mx_models import FORMATS, quantized
 from .pte import hide, runtime
 
 
@@ -49,3 +50,15 @@ def test_state_starts_and_goes_on_as_in_the_module(make, x, tmp_path):
         for i in range(4):
             given = torch.full(x, 1.0 + i)
             torch.testing.assert_close(run(given), module(given))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_quantized_weights_stay_packed_and_are_decoded_in_the_runtime(format, tmp_path):
+    pytest.importorskip("executorch")
+    module, args = quantized("linear", format)
+    to_executorch(torch.export.export(module, args), tmp_path / "m.pte")
+    torch.testing.assert_close(runtime(tmp_path / "m.pte")(*args), module(*args), rtol=1e-4, atol=1e-5)
+    content = (tmp_path / "m.pte").read_bytes()
+    for name, weight in module.named_parameters():
+        if name.endswith("weight"):
+            assert weight.qdata.view(torch.uint8).numpy().tobytes() in content

@@ -33,10 +33,12 @@ def to_executorch(program: ExportedProgram, path: str | os.PathLike[str]) -> Non
 
     The file appears whole or not at all.
 
+    MX weights stay packed in it, and the program decodes them in each call.
+
     Raises ExportError, naming the weight or input, where a dtype is one that the
-    runtime does not know, as those of packed MX weights, and where ExecuTorch
-    cannot lower the program; UsageError where it is not installed, or ``path``
-    does not end in ``.pte``.
+    runtime does not know, such as float8_e4m3fn, and where ExecuTorch cannot lower
+    the program; UsageError where it is not installed, or ``path`` does not end in
+    ``.pte``.
     """
     if not os.fspath(path).endswith(".pte"):
         raise fail("export.pte_suffix", path=os.fspath(path))
