@@ -190,32 +190,32 @@ def test_memory_is_that_of_one_tensor(tmp_path):
                 return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
 
         torch.set_num_threads(1)
-        ost.mx.quantize_safetensors("small.safetensors", "x.safetensors", ost.mx.mxfp4)  # what is loaded once
-        before = peak()
-        ost.mx.quantize_safetensors("large.safetensors", "y.safetensors", ost.mx.mxfp8_e4m3)
+        ost.mx.quantize_safetensors("one.safetensors", "x.safetensors", ost.mx.mxfp8_e4m3)
+        before = peak()  # with one tensor, and all the libraries that this needs
+        ost.mx.quantize_safetensors("many.safetensors", "y.safetensors", ost.mx.mxfp8_e4m3)
         print(peak() - before)
     """
     size, count = 16 << 20, 16
-    for name, parts, tensor in (("small", 1, 1 << 14), ("large", count, size)):
+    for name, parts in (("one", 1), ("many", count)):
         head = {
             f"{i}.weight": {
                 "dtype": "F32",
-                "shape": [tensor // 4096, 1024],
-                "data_offsets": [i * tensor, (i + 1) * tensor],
+                "shape": [size // 4096, 1024],
+                "data_offsets": [i * size, (i + 1) * size],
             }
             for i in range(parts)
         }
         text = json.dumps(head).encode()
         (tmp_path / f"{name}.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
-        os.truncate(tmp_path / f"{name}.safetensors", 8 + len(text) + parts * tensor)  # zeros
+        os.truncate(tmp_path / f"{name}.safetensors", 8 + len(text) + parts * size)  # zeros
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
         check=True,
         cwd=tmp_path,
-        # The C library raises this bound by itself, and then keeps holes whose number is a matter of chance.
-        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 20)},
+        # Smaller blocks leave holes in the heap, how many is a matter of where it happens to lie; with
+        # this bound every piece of a tensor is given back to the system when it is freed.
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 16)},
     )
-    # One tensor, its codes, and the holes that the C library keeps; however many tensors there are.
-    assert int(done.stdout) <= 6 * size < count * size / 2
+    assert int(done.stdout) <= size / 2
