@@ -19,8 +19,9 @@ namespace {
 
 using torch::stable::Tensor;
 
-constexpr int64_t kGrain = 1 << 15;  // products that are worth a thread
-constexpr int64_t kRowsOfX = 256;    // at a time: what is made of them stays in the caches
+constexpr int64_t kGrain = 1 << 15;   // products that are worth a thread
+constexpr int64_t kRowsOfX = 256;     // at a time: what is made of them stays in the caches
+constexpr int64_t kRowsOfBytes = 24;  // with more, bytes by bytes take longer than the same as floats
 
 // Floats of `x`, which is contiguous.
 Tensor as_floats(const Tensor& x) {
@@ -141,7 +142,8 @@ Tensor mx_linear(const Tensor& given, const Tensor& codes, const Tensor& scales,
 
 Tensor mx_linear_rounded(const Tensor& given, const Tensor& codes, const Tensor& scales, Maybe bias,
                          std::string format, int64_t block_size, std::string inputs, std::string scale_mode) {
-  if (!are_integers(mx_format(format), mx_format(inputs))) {
+  const bool many = given.dim() > 0 && given.numel() > kRowsOfBytes * given.size(given.dim() - 1);
+  if (!are_integers(mx_format(format), mx_format(inputs)) || (many && format == "mxint8")) {
     const Tensor rounded = mx_round(given, inputs, block_size, scale_mode);
     return mx_linear(rounded, codes, scales, bias, format, block_size);
   }
