@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -16,12 +17,21 @@ def trials_in_this_process(request, monkeypatch):
     if request.node.get_closest_marker("fresh_process"):
         return
 
-    def process(job):
-        try:
-            with torch.random.fork_rng(devices=[]):
-                _trial.main(json.dumps(job))
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        return ""
+    monkeypatch.setattr(_trial, "_process", _here)
 
-    monkeypatch.setattr(_trial, "_process", process)
+
+@contextlib.contextmanager
+def in_this_process():
+    """The same for a fixture of a whole module, which comes before those of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_trial, "_process", _here)
+        yield
+
+
+def _here(job):
+    try:
+        with torch.random.fork_rng(devices=[]):
+            _trial.main(json.dumps(job))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""

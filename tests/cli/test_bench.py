@@ -13,6 +13,7 @@ from ostinato.cli import main
 from ostinato.cli._machine import Machine
 from ostinato.cli._steps import steps
 from ostinato.deployment._load import functional_program
+from tests.trials import in_this_process
 
 
 class Remembers(torch.nn.Module):
@@ -35,7 +36,8 @@ ARGS = "float32[1,12], 3"
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "net.pt2"
-    ost.deploy(Remembers(), (torch.zeros(1, 12), 3), out=path)
+    with in_this_process():
+        ost.deploy(Remembers(), (torch.zeros(1, 12), 3), out=path)
     return str(path)
 
 

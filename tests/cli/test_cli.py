@@ -113,7 +113,7 @@ def test_run_describes_what_comes_out(folder, capsys):
     x = torch.randn(1, 12)
     torch.save((x,), folder / "x.pt")
     out = str(folder / "y.pt")
-    arguments = ["run", str(folder / "net.pt2"), "--input", str(folder / "x.pt"), "--output", out]
+    arguments = ["run", str(folder / "net.pt2"), str(folder / "x.pt"), "-o", out]
     assert main([*arguments, "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["outputs"]
     expected = ost.load(folder / "net.pt2")(x)
@@ -263,11 +263,14 @@ def test_errors_of_the_whole_command(folder):
         ["run", "net.pt2", "--args", "(1, 2"],
         ["run", "net.pt2", "--args", "float32[9,9]"],
         ["run", "net.pt2", "--args", "@missing.pt"],
-        ["run", "net.pt2", "--input", "attack.pkl"],
-        ["run", "net.pt2", "--input", "x.pt", "--args", "1"],
+        ["run", "net.pt2", "attack.pkl"],
+        ["run", "net.pt2", "x.pt", "--args", "1"],
         ["run", "net.pt2", "--method", "nothing"],
         ["run", "net.pt2", "--repeat", "0"],
-        ["run", "net.pt2", "--output", "missing/y.pt"],
+        ["run", "net.pt2", "-o", "missing/y.pt"],
+        ["run", "net.pt2", "-o", "y.txt"],
+        ["run", "net.pt2", "missing.npz"],
+        ["run", "net.pt2", "--args", "y=float32[1,12]"],
         ["bench", "net.pt2", "--against", "torchscript=nets.py"],
         ["deploy", "nets:net", "-o", "net.bin"],
         ["deploy", "nets:net"],

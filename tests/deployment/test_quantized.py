@@ -11,6 +11,7 @@ import torch
 
 import ostinato as ost
 from ostinato import _errors
+from ostinato.deployment import _proof
 from ostinato.deployment._difference import relative_error
 from ostinato.deployment._quantize import Quantizer
 from ostinato.export import read_metadata, trace_stateful
@@ -51,6 +52,29 @@ def _rounded(module, formats):
 WEIGHTS = ("table.weight", "conv.weight", "linear.weight", "lstm.weight_ih_l0", "lstm.weight_hh_l0")
 
 
+class Hidden(torch.nn.Module):
+    """Weights in a plain list, as a traced LSTM has them; an argument called as a function of Python's."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(32, 64)
+        self.kept = [torch.randn(64, 64)]
+
+    def forward(self, input):
+        return torch.nn.functional.linear(self.layer(input), self.kept[0])
+
+
+def test_weights_without_a_name_are_packed_too(tmp_path):
+    torch.manual_seed(0)
+    module, x = Hidden().eval(), torch.randn(2, 32)
+    report = ost.deploy(module, (x,), out=tmp_path / "net.pt2", mx="mxfp8_e4m3")
+    assert len(report.quantization.weights) == 2
+    rounded = _rounded(module, {"layer.weight": ost.mx.mxfp8_e4m3})
+    rounded.kept = [ost.mx.quantize(module.kept[0], ost.mx.mxfp8_e4m3).dequantize()]
+    with torch.no_grad():
+        torch.testing.assert_close(ost.load(tmp_path / "net.pt2")(x), rounded(x), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("format", ["mxfp4", "mxint8"])
 def test_every_layer_is_packed_and_does_what_its_rounded_weights_do(mixed, tmp_path, format):
     module, x = mixed
@@ -85,7 +109,7 @@ def test_a_rule_for_each_name_and_the_last_that_fits_counts(mixed, tmp_path):
 def test_a_budget_widens_what_costs_most(mixed, tmp_path):
     module, x = mixed
     methods = trace_stateful(module, {"forward": [((x,), {})]})
-    narrow = Quantizer(methods, "mxfp4").choose(None, print)
+    narrow = Quantizer(methods, "mxfp4", _proof.plans_for(methods, [])).choose(None, print)
     report = ost.deploy(module, (x,), out=tmp_path / "b.pt2", mx="mxfp4", max_error=narrow.error / 4)
     wide = report.quantization
     assert wide.error <= narrow.error / 4

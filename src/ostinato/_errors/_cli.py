@@ -20,10 +20,15 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         "The arguments {text!r} cannot be understood: {what}.",
         "write them as {grammar}",
     ),
-    "tensors": (
+    "one_array": (
         UsageError,
-        "{path} cannot be used as input: {reason}.",
-        "write it with torch.save: a tensor, or a tuple of tensors, numbers and texts",
+        "{path} is one value of --args, and has the arrays: {names}.",
+        "give a file with one array, or the whole file as the input: ostinato run FILE {path}",
+    ),
+    "result_ending": (
+        UsageError,
+        "{path} does not say how the result is to be written.",
+        "let its name end in one of {endings}",
     ),
     "ending": (
         UsageError,

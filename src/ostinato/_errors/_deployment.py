@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import ArchiveError, DeployError, ExportError, OstinatoError, UsageError
+from ._base import ArchiveError, DeployError, ExportError, MissingDependencyError, OstinatoError, UsageError
 
 MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
     # ---- files ----
@@ -92,6 +92,42 @@ MESSAGES: dict[str, tuple[type[OstinatoError], str, str]] = {
         UsageError,
         "{name} holds exported programs, whose inputs are fixed.",
         "leave args out, or deploy the module that the file was exported from",
+    ),
+    "named_args": (
+        UsageError,
+        "The arguments by name do not fit forward({known}): {name} is missing or unknown.",
+        "name the first of them without a gap, or give all by position",
+    ),
+    # ---- data ----
+    "data": (
+        UsageError,
+        "{path} cannot be used as input: {reason}.",
+        "write arrays as .npz, tensors with torch.save, sound as PCM .wav, pictures as .png, tables as .csv",
+    ),
+    "no_data": (
+        UsageError,
+        "The folder {path} has no file that ends in {endings}.",
+        "give a folder with inputs, or one file",
+    ),
+    "data_names": (
+        UsageError,
+        "{path} has an array {name}, and the model takes: {known}.",
+        "give the arrays the names of the arguments, or none (arr_0, arr_1, … go by position)",
+    ),
+    "misfit": (
+        UsageError,
+        "{path}: input {name} is {got}, and the model takes {wanted}.",
+        "convert the file, or deploy the model for such inputs: --args",
+    ),
+    "many_variants": (
+        UsageError,
+        "{path} and what lies beside it have inputs of {count} signatures; at most {most} become variants.",
+        "say with --args for which the file is to be made",
+    ),
+    "pillow": (
+        MissingDependencyError,
+        "Reading pictures needs the package Pillow, which is not installed.",
+        "pip install 'ostinato[images]'",
     ),
     "no_inputs": (
         DeployError,

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
     threads = torch.get_num_threads()
     model = load(options.file)
     method = model.methods["forward"] if "forward" in model.methods else next(iter(model.methods.values()))
-    args = arguments(options.args, None, method)
+    args = arguments(options.args, method)
     runtimes = {f"ostinato {model.numerics}": lambda: method(*args)}
     with printer.progress() as tell:
         tell("making the runtimes ready")

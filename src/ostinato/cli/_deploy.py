@@ -12,14 +12,17 @@ NAME = "deploy"
 HELP = "make one portable file of a model, and prove that it does what the model does"
 EXAMPLES = (
     "ostinato deploy silero_vad.jit -o vad.pt2",
-    "ostinato deploy mypackage.models:make_net -o net.pt2 --args 'float32[1,3,224,224]'",
-    "ostinato deploy vad.jit -o vad.pt2 --args 'float32[1,512], 16000' --args 'float32[1,256], 8000'",
+    "ostinato deploy mypackage.models:make_net -o net.pt2 --args 'x=f32[1,3,224,224]'",
+    "ostinato deploy vad.jit -o vad.pt2 --args 'x=f32[1,512], sr=16000' --data speech/",
     "ostinato deploy net.jit -o net.pt2 --mx mxfp4 --mx 'head.*=none' --max-error 0.01 --save-report r.html",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
+    parser.add_argument(
+        "--data", metavar="PATH", help="a .npz, .pt, .wav, .png or .csv, or a folder of them, to compare on"
+    )
     parser.add_argument(
         "--numerics", choices=("fast", "exact"), default="fast", help="fast: within 1e-4; exact: bit for bit"
     )
@@ -50,6 +53,7 @@ def run(options: argparse.Namespace, printer: Printer) -> int:
             options.source,
             inputs,
             out=options.out,
+            data=options.data,
             numerics=options.numerics,
             verify=not options.no_verify,
             mx=dict(map(_rule, options.mx)) if options.mx else None,

@@ -19,6 +19,6 @@ def add_source(parser: argparse.ArgumentParser, out: str = "the file to write, e
     )
 
 
-def examples(options: argparse.Namespace) -> list[tuple[Any, ...]] | None:
-    """The inputs of ``--args``, a tuple for each; None where there are none."""
+def examples(options: argparse.Namespace) -> list[tuple[Any, ...] | dict[str, Any]] | None:
+    """The inputs of ``--args``, a tuple or a dict by name for each; None where there are none."""
     return [parse_args(text) for text in options.args] if options.args else None

@@ -10,6 +10,7 @@ from .._errors import fail
 _TOKEN = re.compile(
     r"\s*(?:"
     r"(?P<tensor>(?P<dtype>[a-z]+[0-9]*)\s*\[(?P<shape>[\s0-9,]*)\](?:\s*=\s*(?P<fill>-?[0-9.]+))?)"
+    r"|(?P<name>[A-Za-z_]\w*)\s*=(?!=)"
     r"|(?P<text>\"[^\"]*\"|'[^']*')"
     r"|@(?P<file>[^,()\[\]\s]+)"
     r"|(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.]))"
@@ -22,14 +23,18 @@ _DTYPES = frozenset(
     ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool", "uint8")
     + ("int8", "int16", "int32", "int64")
 )
+_SHORT = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "u8": "uint8"} | {
+    f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)
+}
 _DEPTH = 20
 GRAMMAR = (
-    'dtype[shape] (random), dtype[shape]=0 or =1, numbers, true, false, none, "text", @file.pt, (…), […]'
+    'dtype[shape] (random), dtype[shape]=0 or =1, numbers, true, false, none, "text", @file, (…), […]; '
+    "all by position or all by name="
 )
 
 
-def parse_args(text: str, seed: int = 0) -> tuple[Any, ...]:
-    """The arguments that ``text`` describes.
+def parse_args(text: str, seed: int = 0) -> tuple[Any, ...] | dict[str, Any]:
+    """The arguments that ``text`` describes, by position or by name.
 
     Random tensors are normally distributed, whole numbers and booleans 0 or 1,
     the same for the same ``seed``. UsageError where the text cannot be read.
@@ -58,9 +63,21 @@ class _Reader:
     def _wrong(self, what: str) -> Exception:
         return fail("cli.args", text=self._text, what=what, grammar=GRAMMAR)
 
-    def read(self) -> tuple[Any, ...]:
-        values = self._sequence("", 0)
-        return tuple(values)
+    def read(self) -> tuple[Any, ...] | dict[str, Any]:
+        if not any(token["name"] for token in self._tokens):
+            return tuple(self._sequence("", 0))
+        named: dict[str, Any] = {}
+        while self._at < len(self._tokens):
+            name = self._tokens[self._at]["name"]
+            if not name or name in named:
+                raise self._wrong("all arguments have names, each another, or none has")
+            self._at += 1
+            if self._at >= len(self._tokens):
+                raise self._wrong(f"{name} has no value")
+            named[name] = self._value(0)
+            if self._at < len(self._tokens):
+                self._comma()
+        return named
 
     def _mark(self) -> str:
         """The mark that stands here, empty at the end and before a value."""
@@ -79,10 +96,13 @@ class _Reader:
                 self._at += 1
                 return values
             values.append(self._value(depth))
-            if self._mark() == ",":
-                self._at += 1
-            elif self._at < len(self._tokens) and not (end and self._mark() == end):
-                raise self._wrong(f"a comma is missing before {self._tokens[self._at][0].strip()!r}")
+            if self._at < len(self._tokens) and not (end and self._mark() == end):
+                self._comma()
+
+    def _comma(self) -> None:
+        if self._mark() != ",":
+            raise self._wrong(f"a comma is missing before {self._tokens[self._at][0].strip()!r}")
+        self._at += 1
 
     def _value(self, depth: int) -> Any:
         token = self._tokens[self._at]
@@ -96,7 +116,7 @@ class _Reader:
         if token["text"]:
             return token["text"][1:-1]
         if token["file"]:
-            return load_tensors(token["file"])
+            return _loaded(token["file"])
         if token["number"]:
             whole = re.fullmatch(r"[-+]?[0-9]+", token["number"])
             return int(token["number"]) if whole else float(token["number"])
@@ -105,14 +125,15 @@ class _Reader:
         raise self._wrong(f"{token[0].strip()!r} is no value")
 
     def _tensor(self, token: re.Match[str]) -> Any:
-        if token["dtype"] not in _DTYPES:
+        name = _SHORT.get(token["dtype"], token["dtype"])
+        if name not in _DTYPES:
             raise self._wrong(f"{token['dtype']!r} is no dtype")
         sizes = [each.strip() for each in token["shape"].split(",")] if token["shape"].strip() else []
         if not all(each.isdigit() for each in sizes):
             raise self._wrong(f"[{token['shape']}] is no shape")
         import torch
 
-        dtype = getattr(torch, token["dtype"])
+        dtype = getattr(torch, name)
         shape = [int(each) for each in sizes]
         try:
             if token["fill"] is not None:
@@ -126,20 +147,13 @@ class _Reader:
             raise self._wrong(f"{token['tensor']} cannot be made") from None
 
 
-def load_tensors(path: str) -> Any:
-    """What a file of ``torch.save`` holds, read with ``weights_only=True``; UsageError where it cannot be."""
-    import torch
+def _loaded(path: str) -> Any:
+    """What a file holds, as one value: of a .npz its one array. UsageError where it cannot be read."""
+    from ..deployment import read
 
-    try:
-        return torch.load(path, weights_only=True, map_location="cpu")
-    except OSError as error:
-        raise fail("cli.tensors", path=path, reason=error.strerror or error) from None
-    except Exception as error:  # a pickle that is no plain data, or no pickle
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        reason = f"it is not plain data of torch.save ({type(error).__name__}: {first[:120]})"
-        raise fail("cli.tensors", path=path, reason=reason) from None
-
-
-def as_arguments(value: Any) -> tuple[Any, ...]:
-    """The arguments in a file of ``--input``: a tuple or list of them, or one alone."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    content = read(path)
+    if content.kind != "npz":
+        return content.value
+    if len(content.value) != 1:
+        raise fail("cli.one_array", path=path, names=", ".join(content.value) or "none")
+    return next(iter(content.value.values()))

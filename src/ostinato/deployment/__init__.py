@@ -5,12 +5,14 @@ Telling what kind a file is needs no torch; the rest loads on first use.
 
 from typing import TYPE_CHECKING, Any
 
+from ._candidate import check_place as check_place
 from ._kind import file_kind as file_kind
 
 if TYPE_CHECKING:
     from ._convert import convert as convert, convert_to_executorch as convert_to_executorch
     from ._deploy import deploy as deploy
     from ._difference import Difference as Difference
+    from ._files import Content as Content, content_of as content_of, read as read
     from ._load import load as load
     from ._report import DeployReport as DeployReport
     from ._runtime import Deployed as Deployed, Method as Method
@@ -23,6 +25,9 @@ _NEEDS_TORCH = {
     "DeployReport": "_report",
     "Deployed": "_runtime",
     "Method": "_runtime",
+    "Content": "_files",
+    "content_of": "_files",
+    "read": "_files",
     "load": "_load",
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import torch
 
@@ -17,7 +16,7 @@ from ._source import Source, read_source
 from ._tracing import located, traced
 
 _Source = str | os.PathLike[str] | torch.nn.Module
-_Args = tuple[Any, ...] | Sequence[tuple[Any, ...]] | None
+_Args = _examples.Example | Sequence[_examples.Example] | None
 _Tell = Callable[[str], None]
 
 

@@ -6,15 +6,17 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import PurePath
 from typing import Any
 
 import torch
 
 from .._errors import fail
 from ..export import Metadata, Variant, save_methods, shown
-from . import _examples, _proof
+from . import _data, _examples, _proof
 from ._candidate import candidate, check_target
 from ._difference import Difference
+from ._files import read_all
 from ._quantize import Quantization, Quantizer
 from ._report import DeployReport
 from ._source import Source, read_source
@@ -26,9 +28,10 @@ _SMALL = 10_000_000
 
 def deploy(
     source: str | os.PathLike[str] | torch.nn.Module,
-    args: tuple[Any, ...] | Sequence[tuple[Any, ...]] | None = None,
+    args: _examples.Example | Sequence[_examples.Example] | None = None,
     *,
     out: str | os.PathLike[str],
+    data: str | os.PathLike[str] | None = None,
     mx: Any = None,
     max_error: float | None = None,
     numerics: str = "fast",
@@ -41,10 +44,14 @@ def deploy(
         source: the path of a TorchScript archive or of a ``.pt2``, an nn.Module,
             or ``"package.module:name"`` of a module, or of a class or function
             that makes one when called without arguments.
-        args: example inputs, a tuple; or a list of tuples, each of which becomes
-            a variant of ``forward``. By default they are guessed from the
-            signature, the weights and the numbers in the code.
+        args: example inputs, a tuple, or a dict by name; or a list of them, each
+            of which becomes a variant of ``forward``. By default they are those
+            of ``data``, or guessed from the signature, the weights and the
+            numbers in the code.
         out: the path of the file, ending in ``.pt2``.
+        data: inputs to compare on, and to measure the error of ``mx`` on: a file
+            or a folder of them, .npz, .pt, .wav, .png or .csv. The calls of a
+            file are made in a row. Without it, random values of the examples' kind.
         mx: the block format that weights are kept in: an `ost.mx.MXFormat`, its
             name, or a dict from glob to either (or None), of which the last that
             fits a weight's name counts: ``{"*": "mxfp4", "head.*": "mxint8"}``.
@@ -70,7 +77,8 @@ def deploy(
         ExportError: the model cannot be exported without losing something.
         DeployError: no example inputs were found, the results differ, or
             ``out`` cannot be written.
-        UsageError: an argument has a value that is not taken.
+        UsageError: an argument has a value that is not taken, or ``data`` does not
+            fit the model: the message names the file, the input, and what it takes.
     """
     began = time.monotonic()
     tell = tell or _silent
@@ -81,6 +89,7 @@ def deploy(
     check_target(out)
     tell(f"reading {source if isinstance(source, (str, os.PathLike)) else type(source).__name__}")
     read = read_source(source)
+    contents = read_all(data) if data is not None else []
     bytes_before = read.nbytes
     left_out: dict[str, str] = {}
     if read.module is None:
@@ -89,14 +98,16 @@ def deploy(
         methods, guessed = dict(read.programs), False
     else:
         with _few_threads(read.module.parameters()):
-            calls, guessed = _examples.find(read, args, tell)
+            calls, guessed = _examples.find(read, args, tell, contents)
             with located(read.name):
                 methods = traced(read, calls, left_out, tell)
+    given = _data.plans(contents, methods, tell) if contents else []
+    plans = _proof.plans_for(methods, given)
     quantizer, quantization = None, None
     if mx is not None:
         tell("choosing block formats")
         with _few_threads(_weights(methods)):
-            quantizer = Quantizer(methods, mx)
+            quantizer = Quantizer(methods, mx, given or plans)
             quantization = quantizer.choose(max_error, tell)
     tell(f"writing {os.fspath(out)}")
     with candidate(out) as path:
@@ -108,7 +119,6 @@ def deploy(
         }
         described = save_methods(path, quantizer.programs() if quantizer else methods, metadata=metadata)
         tell("running the file in a fresh process" + (" and comparing it with its source" if verify else ""))
-        plans = _proof.plans_for(methods)
         trial = tried(path, read.archive if verify else None, plans if verify else plans[:1])
         eager, torchscript = None, None
         if verify:
@@ -127,6 +137,7 @@ def deploy(
         left_out=left_out,
         state=_state(described),
         guessed=guessed,
+        data=[PurePath(each.name).name for each in contents],
         quantization=quantization,
         eager=eager,
         torchscript=torchscript,

@@ -9,20 +9,28 @@ import torch
 
 from .._errors import fail
 from ..export import shown
-from . import _parameters
+from . import _data, _parameters
+from ._files import Content
 from ._probe import guess
 from ._source import Source
 
+Example = tuple[Any, ...] | dict[str, Any]
 _MOST_CONSTANTS = 64
 
 
 def find(
-    source: Source, args: tuple[Any, ...] | Sequence[tuple[Any, ...]] | None, tell: Callable[[str], None]
+    source: Source,
+    args: Example | Sequence[Example] | None,
+    tell: Callable[[str], None],
+    data: Sequence[Content] = (),
 ) -> tuple[list[tuple[Any, ...]], bool]:
     """``(example calls of forward, the primary first; whether they were guessed)``."""
     if args is not None:
-        return _given(args), False
+        return _given(args, source), False
     assert source.module is not None
+    parameters, constants = _known(source)
+    if data and (held := _data.examples(data, parameters)):
+        return held, False
     if "get_all_bundled_inputs" in source.methods():  # what a mobile archive was recorded with
         recorded: Any = source.module.get_all_bundled_inputs
         bundled = [tuple(each) for each in recorded()]
@@ -30,7 +38,6 @@ def find(
             tell(f"found forward{shown(each, {})} among the archive's bundled inputs")
         return bundled, True
     tell("looking for inputs that the model takes")
-    parameters, constants = _known(source)
     found = guess(source.module, "forward", parameters, constants)
     if not found.variants:
         signature = ", ".join(f"{each.name}: {each.text}" for each in parameters)
@@ -40,11 +47,24 @@ def find(
     return found.variants, True
 
 
-def _given(args: Any) -> list[tuple[Any, ...]]:
-    variants = [args] if isinstance(args, tuple) else args
-    if not isinstance(variants, (list, tuple)) or not variants or not all(type(e) is tuple for e in variants):
+def _given(args: Any, source: Source) -> list[tuple[Any, ...]]:
+    variants = [args] if isinstance(args, (tuple, dict)) else args
+    known = (tuple, dict)
+    if not isinstance(variants, (list, tuple)) or not variants or not all(type(e) in known for e in variants):
         raise fail("deployment.args", kind=type(args).__name__)
-    return list(variants)
+    return [_placed(each, source) if isinstance(each, dict) else each for each in variants]
+
+
+def _placed(named: dict[str, Any], source: Source) -> tuple[Any, ...]:
+    """Arguments by name, in the order of the parameters."""
+    names = [each.name for each in _known(source)[0]]
+    first = names[: len(named)]
+    if set(named) != set(first):
+        wrong = next((each for each in named if each not in names), None) or next(
+            each for each in first if each not in named
+        )
+        raise fail("deployment.named_args", name=wrong, known=", ".join(names))
+    return tuple(named[each] for each in first)
 
 
 def _known(source: Source) -> tuple[list[_parameters.Parameter], list[int]]:

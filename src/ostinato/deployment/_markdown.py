@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ._picture import short
-from ._words import shown, size
+from ._words import inputs, shown, size
 
 if TYPE_CHECKING:
     from ._report import DeployReport
@@ -50,6 +50,7 @@ def markdown(report: DeployReport) -> str:
     contents = [(name, one) for name, found in report.methods.items() for one in found]
     contents += [(name, f"left out: {reason}") for name, reason in report.left_out.items()]
     contents += [(f"state {name}", kind) for name, kind in report.state.items()]
+    contents += [("inputs", each) for each in inputs(report)]
     lines += _table(("in the file", ""), contents)
     return "\n".join(lines).rstrip() + "\n"
 

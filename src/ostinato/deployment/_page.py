@@ -13,7 +13,7 @@ import torch
 
 from .._version import __version__
 from ._picture import picture, short
-from ._words import shown, size
+from ._words import inputs, shown, size
 
 if TYPE_CHECKING:
     from ._report import DeployReport
@@ -138,8 +138,7 @@ def _contents(report: DeployReport) -> str:
     rows = [(name, one) for name, found in report.methods.items() for one in found]
     rows += [(name, f"left out: {reason}") for name, reason in report.left_out.items()]
     rows += [(f"state {name}", kind) for name, kind in report.state.items()]
-    if report.guessed:
-        rows.append(("inputs", "found by trial; give args (--args) for others"))
+    rows += [("inputs", each) for each in inputs(report)]
     return _section("In the file", _table(("", ""), rows))
 
 

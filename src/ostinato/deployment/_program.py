@@ -30,7 +30,7 @@ class Program:
         self.on_change = variant.on_variant_change
         program = variant.program
         self.inputs, _ = describe(program)
-        self.names = _names(program)
+        self.names = names_of(program)
         self._module = program.graph_module
         self._in_spec, self._out_spec = program.call_spec.in_spec, program.call_spec.out_spec
         self._bound: list[torch.Tensor | None] = []  # None where an argument of the caller goes
@@ -109,7 +109,7 @@ def _aliases(value: Any, writes: list[tuple[int, torch.Tensor]]) -> bool:
     return any(storage == tensor.untyped_storage().data_ptr() for _, tensor in writes)
 
 
-def _names(program: ExportedProgram) -> list[str]:
+def names_of(program: ExportedProgram) -> list[str]:
     """The names of the arguments, positional ones first; empty where the program does not know them."""
     for entry in program.module_call_graph:
         if entry.fqn == "" and entry.signature is not None:

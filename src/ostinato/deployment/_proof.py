@@ -10,6 +10,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..export import Call, Session, Variant, default_sequences, shown
+from ._data import covers
 from ._difference import Difference, Measure
 
 # What numerics promise: (rtol, atol). Exact steps repeat the exported program bit for bit; tracing
@@ -19,15 +20,17 @@ TOLERANCES = {"fast": (1e-4, 1e-5), "exact": (1e-5, 1e-6)}
 Plans = list[list[Call]]
 
 
-def plans_for(methods: Mapping[str, list[Variant]], seed: int = 0) -> Plans:
-    """The calls that are compared: the given examples, then random values of their kind.
+def plans_for(methods: Mapping[str, list[Variant]], data: Plans, seed: int = 0) -> Plans:
+    """The calls that are compared: the given examples, then those of ``data``.
 
-    Of each method three calls of every variant in turn, the first variant
-    again, a reset and three calls more; then all methods mixed.
+    Where ``data`` does not use every variant, also random values of the
+    examples' kind: of each method three calls of every variant in turn, the
+    first variant again, a reset and three calls more; then all methods mixed.
     """
     generator = torch.Generator().manual_seed(seed)
     given = [Call(name, each.args, each.kwargs) for name, variants in methods.items() for each in variants]
-    return [given, *default_sequences(methods, generator)]
+    drawn = [] if covers(data, methods) else default_sequences(methods, generator)
+    return [given, *data, *drawn]
 
 
 def results(plans: Plans, start: Callable[[], Callable[[Call], Any]], seed: int = 0) -> list[list[Any]]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, InputKind
+from torch.utils import _pytree as pytree
 
 from .. import mx
 from ..export import Variant
@@ -17,6 +19,9 @@ from . import _proof
 from ._difference import relative_error
 from ._formats import Formats, formats_for, within
 from ._weights import Weight, placeholders, weights
+
+# Where a module has what its state_dict names.
+_NAMED = frozenset(("_parameters", "_buffers", "_modules"))
 
 Methods = Mapping[str, list[Variant]]
 
@@ -59,14 +64,14 @@ class Quantization:
 
 
 class Quantizer:
-    """Chooses formats for the weights of ``methods``, measures them, and makes the new programs."""
+    """Chooses formats for the weights by what they cost over ``plans``, and makes the new programs."""
 
-    def __init__(self, methods: Methods, wanted: Any) -> None:
+    def __init__(self, methods: Methods, wanted: Any, plans: _proof.Plans) -> None:
         self._methods = methods
         found, self._left = weights(methods)
         self._weights = {each.name: each for each in found}
         self._formats = formats_for(found, wanted)
-        self._plans = _proof.plans_for(methods)
+        self._plans = plans
         self._run = _proof.of_programs(methods)
         self._expected = _proof.results(self._plans, self._run)
 
@@ -146,22 +151,40 @@ def _of_name(
                 if isinstance(kept.get(name), torch.Tensor):
                     found.append(kept[name])
     if module is not None:
-        found += [value for key, value in module.state_dict(keep_vars=True).items() if key == name]
+        named = [value for key, value in module.state_dict(keep_vars=True).items() if key == name]
+        found += named or [each for each in _held(module) if _same(each, tensor)]
     return list({each.data_ptr(): each for each in found}.values())
+
+
+def _held(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """The tensors in plain attributes, in which a traced LSTM has its weights: a program gives them names."""
+    for each in module.modules():
+        for value in pytree.tree_leaves([v for k, v in vars(each).items() if k not in _NAMED]):
+            if isinstance(value, torch.Tensor):
+                yield value
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
 
 
 def _holding(program: ExportedProgram, tensors: Mapping[str, mx.MXTensor]) -> ExportedProgram:
     """``program`` with some of its weights replaced, those that are no matrices by matrices."""
     module = copy.deepcopy(program.graph_module)
+    for old, new in zip(program.graph.nodes, module.graph.nodes, strict=True):
+        new.name = old.name  # the copy of an argument `input` is `input_1`, after Python's own function
     state, constants = dict(program.state_dict), dict(program.constants)
     signature = copy.deepcopy(program.graph_signature)
     nodes = {node.name: node for node in module.graph.nodes}
     for name, placeholder in placeholders(program):
         if name not in tensors:
             continue
-        kept = state if name in state else constants
-        is_parameter = isinstance(kept[name], torch.nn.Parameter)
-        kept[name] = torch.nn.Parameter(tensors[name], False) if is_parameter else tensors[name]
+        if name in constants and name not in state:
+            # torch takes tensors of blocks apart in parameters and buffers alone.
+            state[name] = constants.pop(name)
+            _make_buffer(signature, name)
+        is_parameter = isinstance(state[name], torch.nn.Parameter)
+        state[name] = torch.nn.Parameter(tensors[name], False) if is_parameter else tensors[name]
         _reshape(module.graph, nodes[placeholder.name])
     return ExportedProgram(
         root=module,
@@ -174,6 +197,13 @@ def _holding(program: ExportedProgram, tensors: Mapping[str, mx.MXTensor]) -> Ex
         constants=constants,
         verifiers=program.verifiers,
     )
+
+
+def _make_buffer(signature: ExportGraphSignature, name: str) -> None:
+    """What is a constant so called becomes a buffer."""
+    for spec in signature.input_specs:
+        if spec.target == name:
+            spec.kind, spec.persistent = InputKind.BUFFER, True
 
 
 def _reshape(graph: torch.fx.Graph, placeholder: torch.fx.Node) -> None:

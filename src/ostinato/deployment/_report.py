@@ -14,7 +14,7 @@ from .._errors import fail
 from ._difference import Difference
 from ._quantize import Quantization
 from ._timing import Timing
-from ._words import shown, size
+from ._words import inputs, shown, size
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class DeployReport:
         left_out: methods of the source that the file does not have, and why.
         state: name → dtype and shape of what lives from call to call.
         guessed: whether the example inputs were found by trial.
+        data: the names of the files that it was compared on; empty where the values were random.
         quantization: the weights in block formats and what they cost; None without ``mx``.
         eager: the difference from the source in eager mode, its weights rounded where
             the file's are; None where nothing was verified.
@@ -53,6 +54,7 @@ class DeployReport:
     left_out: dict[str, str]
     state: dict[str, str]
     guessed: bool
+    data: list[str]
     quantization: Quantization | None
     eager: Difference | None
     torchscript: Difference | None
@@ -119,8 +121,7 @@ class DeployReport:
         rows.append(("torchscript", shown(self.torchscript) if self.torchscript else self.not_compared))
         rows += _column("a call", [f"{each.median:.1f} µs {name}" for name, each in self.times.items()])
         rows.append(("time", f"{self.seconds:.1f} s"))
-        if self.guessed:
-            rows.append(("inputs", "found by trial; give args (--args) for others"))
+        rows += [("inputs", each) for each in inputs(self)]
         rows += [("warning", each) for each in self.warnings]
         width = max(len(name) for name, _ in rows)
         return "\n".join([*lines, *(f"  {name:<{width}}  {text}" for name, text in rows)])

@@ -14,6 +14,8 @@ from .._errors import fail
 from ..accelerator import Graph, graph_pool_handle
 from ..accelerator._records import NodeRecord
 from ..export import Call, Variant, shown
+from ._files import Content
+from ._fit import Taken, calls, open_sizes
 from ._program import Program, functional, state_of
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -87,6 +89,26 @@ class Method:
         if seed is None and not first.made_up:
             return call.fresh().args
         return call.varied(torch.Generator().manual_seed(seed or 0)).args
+
+    def _calls_of(self, content: Content) -> list[tuple[Any, ...]]:
+        """Positional arguments of the calls, in a row, that the content of a file makes.
+
+        Arrays are whole arguments, sound is cut into pieces as long as the first
+        tensor, a table into its rows; the rest is as in the example. UsageError
+        where it fits no variant.
+        """
+        taken = [
+            Taken(tuple(Call(self.name, each.args, {}).fresh().args), open_sizes(each.inputs))
+            for each in self._programs
+        ]
+        return calls(content, self._programs[0].names, taken)
+
+    def _ordered(self, named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments by name as positional ones. UsageError where they are no whole call."""
+        given, rest = self._positional((), named)
+        if rest:
+            raise self._no_variant((), named)
+        return given
 
     def __repr__(self) -> str:
         return " | ".join(f"{self.name}{each}" for each in self.variants)
