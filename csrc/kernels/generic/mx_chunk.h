@@ -59,7 +59,13 @@ inline LaneWords half_of(Words words, std::index_sequence<L...>) {
 }
 template <int Half>
 inline Vector half_of_words(Words words) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  // Compilers move the whole register instead, which takes longer.
+  const __m128i half = _mm256_extracti128_si256(reinterpret_cast<__m256i>(words), Half);
+  return floats_of_halves(reinterpret_cast<LaneWords>(half));
+#else
   return floats_of_halves(half_of<Half>(words, std::make_index_sequence<kVectorFloats>()));
+#endif
 }
 
 // `decode` says whether a code is among them that stands for no number and does not become a NaN.
@@ -151,22 +157,24 @@ struct Chunk<E5M2> : EvenAndOdd<E5M2> {};
 inline void spread_sixes(const uint8_t* at, Words* first, Words* last) {
 #if defined(__AVX2__)
   const __m128i eight = sixes_in_words();
-  const __m128i six = _mm_set1_epi8(6);
   const __m128i shifts = sixes_to_top();
 #if defined(__AVX512F__)
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
   const __m512i twelves = _mm512_maskz_permutexvar_epi32(0xffff, lanes, _mm512_maskz_loadu_epi32(0x0fff, at));
   const __m512i low = _mm512_maskz_broadcast_i32x4(0xffff, eight);
-  const __m512i high = _mm512_maskz_broadcast_i32x4(0xffff, _mm_add_epi8(eight, six));
+  const __m512i high = _mm512_maskz_broadcast_i32x4(0xffff, _mm_add_epi8(eight, _mm_set1_epi8(6)));
   const __m512i factors = _mm512_maskz_broadcast_i32x4(0xffff, shifts);
   *first = reinterpret_cast<Words>(_mm512_mullo_epi16(_mm512_shuffle_epi8(twelves, low), factors));
   *last = reinterpret_cast<Words>(_mm512_mullo_epi16(_mm512_shuffle_epi8(twelves, high), factors));
 #else
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5);
-  const __m256i loaded = _mm256_maskload_epi32(reinterpret_cast<const int*>(at), first_lanes(6));
-  const __m256i twelves = _mm256_permutevar8x32_epi32(loaded, lanes);
-  const __m256i low = _mm256_broadcastsi128_si256(eight);
-  const __m256i high = _mm256_broadcastsi128_si256(_mm_add_epi8(eight, six));
+  // The second twelve bytes lie four bytes into the last sixteen.
+  const __m128i *front = reinterpret_cast<const __m128i*>(at),
+                *back = reinterpret_cast<const __m128i*>(at + 8);
+  const __m256i twelves =
+      _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(front)), _mm_loadu_si128(back), 1);
+  const __m256i low =
+      _mm256_inserti128_si256(_mm256_castsi128_si256(eight), _mm_add_epi8(eight, _mm_set1_epi8(4)), 1);
+  const __m256i high = _mm256_add_epi8(low, _mm256_set1_epi8(6));
   const __m256i factors = _mm256_broadcastsi128_si256(shifts);
   *first = reinterpret_cast<Words>(_mm256_mullo_epi16(_mm256_shuffle_epi8(twelves, low), factors));
   *last = reinterpret_cast<Words>(_mm256_mullo_epi16(_mm256_shuffle_epi8(twelves, high), factors));

@@ -43,11 +43,13 @@ void arrange(const MxArrangeArgs& args) {
 // A weight that is no number makes all sums of its row NaN, whatever x is.
 const float kNan = float_of_bits(0x7fc00000);
 
-// R rows of w from the nth on, with M rows of x: a number of x that is read meets R weights.
-template <typename E, int M, int R>
+// R rows of w from the nth on, with M rows of x: a number of x that is read meets R weights. `OneScale`: no
+// chunk is of more than one block.
+template <typename E, bool OneScale, int M, int R>
 inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int64_t depth, float* out,
                         Rows<Chunk<E>> (&rows)[2]) {
   using C = Chunk<E>;
+  constexpr int kParts = OneScale ? 1 : C::kGroups, kInPart = C::kGroups * C::kInGroup / kParts;
   const int64_t chunks = depth / C::kWeights;
   for (int r = 0; r < R; ++r) rows[r].go_to(n + r, 0, chunks);
   Vector total[R][M] = {};
@@ -62,19 +64,22 @@ inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int
     }
     const float* xs = x + c * C::kWeights;
 #pragma GCC unroll 2
-    for (int g = 0; g < C::kGroups; ++g, xs += C::kInGroup * kVectorFloats) {
+    for (int p = 0; p < kParts; ++p, xs += kInPart * kVectorFloats) {
       Vector scale[R];
 #pragma GCC unroll 2
-      for (int r = 0; r < R; ++r) scale[r] = rows[r].scale(c, g);
+      for (int r = 0; r < R; ++r) scale[r] = OneScale ? rows[r].scale_of_all(c) : rows[r].scale(c, p);
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
         Vector sum[R];
-#pragma GCC unroll 4
-        for (int v = 0; v < C::kInGroup; ++v) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kInPart; ++v) {
           const Vector number = load(xs + m * depth + v * kVectorFloats);
+          const int i = p * kInPart + v;
 #pragma GCC unroll 2
-          for (int r = 0; r < R; ++r)
-            sum[r] = v == 0 ? w[r][g][0] * number : fused(w[r][g][v], number, sum[r]);
+          for (int r = 0; r < R; ++r) {
+            const Vector weight = w[r][i / C::kInGroup][i % C::kInGroup];
+            sum[r] = v == 0 ? weight * number : fused(weight, number, sum[r]);
+          }
         }
 #pragma GCC unroll 2
         for (int r = 0; r < R; ++r) total[r][m] = fused(sum[r], scale[r], total[r][m]);
@@ -88,16 +93,26 @@ inline void few_rows_at(const MxLinearArgs& args, int64_t n, const float* x, int
   }
 }
 
-template <typename E, int M>
+template <typename E, bool OneScale, int M>
 inline void few_rows(const MxLinearArgs& args, const float* x, int64_t depth, float* out) {
   float* scratch = static_cast<float*>(args.scratch);
   Rows<Chunk<E>> rows[2] = {Rows<Chunk<E>>(args, scratch),
                             Rows<Chunk<E>>(args, scratch + Rows<Chunk<E>>::scratch(args.layout))};
   int64_t n = args.first;
   if constexpr (M > 1) {
-    for (; n + 2 <= args.last; n += 2) few_rows_at<E, M, 2>(args, n, x, depth, out, rows);
+    for (; n + 2 <= args.last; n += 2) few_rows_at<E, OneScale, M, 2>(args, n, x, depth, out, rows);
   }
-  for (; n < args.last; ++n) few_rows_at<E, M, 1>(args, n, x, depth, out, rows);
+  for (; n < args.last; ++n) few_rows_at<E, OneScale, M, 1>(args, n, x, depth, out, rows);
+}
+
+template <typename E, bool OneScale>
+inline void all_few_rows(const MxLinearArgs& args, int64_t k) {
+  int64_t m = 0;
+  const auto x = [&] { return args.x + m * k; };
+  const auto out = [&] { return args.out + m * args.out_row; };
+  for (; m + 4 <= args.m; m += 4) few_rows<E, OneScale, 4>(args, x(), k, out());
+  for (; m + 2 <= args.m; m += 2) few_rows<E, OneScale, 2>(args, x(), k, out());
+  if (m < args.m) few_rows<E, OneScale, 1>(args, x(), k, out());
 }
 
 // As `a` of a packed product: rows of kTileStride numbers, [k, k + depth) of each. What comes after it in
@@ -173,10 +188,11 @@ void linear(const MxLinearArgs& args) {
   with_element(args.layout.format, [&](auto element) {
     using E = decltype(element);
     if (args.m >= kMxFewRows) return many_rows<E>(args, k);
-    int64_t m = 0;
-    for (; m + 4 <= args.m; m += 4) few_rows<E, 4>(args, args.x + m * k, k, args.out + m * args.out_row);
-    for (; m + 2 <= args.m; m += 2) few_rows<E, 2>(args, args.x + m * k, k, args.out + m * args.out_row);
-    if (m < args.m) few_rows<E, 1>(args, args.x + m * k, k, args.out + m * args.out_row);
+    if (args.layout.block >= Chunk<E>::kWeights) {
+      all_few_rows<E, true>(args, k);
+    } else {
+      all_few_rows<E, false>(args, k);
+    }
   });
 }
 

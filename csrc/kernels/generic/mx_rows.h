@@ -82,6 +82,9 @@ class Rows {
     return gather_near<Scales>(scales_ + block, lanes_[group]);
   }
 
+  // The same for all of them, where chunk c is of one block.
+  Vector scale_of_all(int64_t c) const { return broadcast(scales_[block_of(c)]); }
+
   int64_t whole() const { return whole_; }  // chunks that are not filled up
   int64_t block_of(int64_t chunk) const { return chunk * C::kWeights >> block_bits_; }
 
