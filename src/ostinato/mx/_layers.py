@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from ._fake import Rounding
-from ._products import linear_rounded
+from ._products import linear, linear_rounded
+from ._tensor import MXTensor
 
 F = torch.nn.functional
 
@@ -35,23 +36,30 @@ class _Rounded:
 
 
 class MXLinear(_Rounded, nn.Linear):
-    """``torch.nn.Linear``; its input is rounded along the features."""
+    """``torch.nn.Linear``; its input is rounded along the features, where it is."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        inputs = self.mx_input
-        if inputs is not None:
-            made: Any = linear_rounded(
-                x,
-                self.weight,
-                self.bias,
-                inputs.format,
-                block_size=inputs.block_size,
-                scale_mode=inputs.scale_mode,
-            )
-            if made is not NotImplemented:
-                return made  # type: ignore[no-any-return]
+        made = self._by_kernel(x)
+        if made is not NotImplemented:
+            return made  # type: ignore[no-any-return]
         weight = self._rounded_weight((self.out_features, self.in_features))
         return F.linear(self._rounded_input(x, -1), weight, self.bias)
+
+    def _by_kernel(self, x: torch.Tensor) -> Any:
+        """At once: by ``F.linear``, torch would ask the weight operator by operator what to do."""
+        weight, inputs = self.weight, self.mx_input
+        if not isinstance(weight, MXTensor) or torch.is_autocast_enabled("cpu"):
+            return NotImplemented
+        if inputs is None:
+            return linear(x, weight, self.bias)
+        return linear_rounded(
+            x,
+            weight,
+            self.bias,
+            inputs.format,
+            block_size=inputs.block_size,
+            scale_mode=inputs.scale_mode,
+        )
 
 
 class MXEmbedding(_Rounded, nn.Embedding):

@@ -87,7 +87,7 @@ def _replace(
     for place in weight.places:
         layer = place.module
         own = own_class(layer)
-        if own is not None and (fake or weight.flat or inputs is not None):
+        if own is not None and (own is MXLinear or fake or weight.flat or inputs is not None):
             layer.__class__ = own
             layer.mx_weight = rounding if fake else None  # type: ignore[assignment]
             if inputs is not None:

@@ -15,12 +15,12 @@ def linear(x: torch.Tensor, weight: MXTensor, bias: torch.Tensor | None) -> Any:
     """``x @ weight.t() + bias``."""
     if not _takes(x, weight, bias):
         return NotImplemented
-    return mx_linear(x, weight.qdata, weight.scale, bias, weight.format.name, weight.block_size)
+    return _called(mx_linear, x, weight, bias, weight.block_size)
 
 
 def linear_rounded(
     x: torch.Tensor,
-    weight: Any,
+    weight: MXTensor,
     bias: torch.Tensor | None,
     format: MXFormat,
     *,
@@ -28,12 +28,18 @@ def linear_rounded(
     scale_mode: str,
 ) -> Any:
     """``linear`` of ``x`` rounded to ``format``: in integers where ``weight`` consists of such, too."""
-    if not isinstance(weight, MXTensor) or weight.block_size != block_size or not _takes(x, weight, bias):
+    if weight.block_size != block_size or not _takes(x, weight, bias):
         return NotImplemented
-    if torch.is_autocast_enabled("cpu"):
-        return NotImplemented
-    data = weight.qdata, weight.scale, bias, weight.format.name
-    return mx_linear_rounded(x, *data, block_size, format.name, scale_mode)
+    return _called(mx_linear_rounded, x, weight, bias, block_size, format.name, scale_mode)
+
+
+def _called(op: Any, x: torch.Tensor, weight: MXTensor, bias: torch.Tensor | None, *how: Any) -> Any:
+    data = x, weight.qdata, weight.scale, bias, weight.format.name, *how
+    if torch.is_grad_enabled() and (x.requires_grad or (bias is not None and bias.requires_grad)):
+        return op(*data)
+    # An operator whose gradient is written in Python takes twice the time to call, also where none is wanted.
+    with torch._C._AutoDispatchBelowAutograd():
+        return op(*data)
 
 
 def _takes(x: torch.Tensor, weight: MXTensor, bias: torch.Tensor | None) -> bool:
