@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable check-executorch fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes lint-rules operators doctor-table clean
+.PHONY: help setup demo test check-portable check-executorch check-archives fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes lint-rules operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ check-executorch: setup $(VENV)/.executorch ## lower programs with ExecuTorch an
 $(VENV)/.executorch: $(VENV)/.dependencies
 	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt executorch
 	touch $@
+
+check-archives: setup ## deploy the real archives of OSTINATO_ARCHIVES, as they are and in MXFP8
+	$(BIN)/python -W ignore scripts/check_archives.py
 
 COUNT ?= 20000
 SEED ?= 0

@@ -64,6 +64,9 @@ def test_saved_tensors(tmp_path):
         ((got, rate),) = fitted(tmp_path / "a.pt", (torch.zeros(2, 3), 8000))
         assert torch.equal(got, x)
         assert rate == 8000
+    torch.save([(x, 1), (x[:1], 1), (torch.cat([x, x]), 1)], tmp_path / "a.pt")
+    each_its_own = fitted(tmp_path / "a.pt", (x[:1], 1), (x, 1))
+    assert [len(each) for each, _ in each_its_own] == [2, 1, 2, 2]
     torch.save([(x, 1), (x + 1, 1)], tmp_path / "a.pt")
     assert [int((each - x).sum()) for each, _ in fitted(tmp_path / "a.pt", (x, 1))] == [0, 6]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,15 +35,26 @@ def calls(content: Content, names: Sequence[str], taken: Sequence[Taken]) -> lis
     becomes channels in [0, 1]: they are the first tensor. What a file does not
     have is taken from ``taken``. UsageError where none fits.
     """
-    first: Misfit | None = None
+    if content.kind in ("npz", "pt"):
+        found = [
+            _fewest(content, taken, functools.partial(_whole, given, names))
+            for given in _given(content, names)
+        ]
+        return [call for row in found for call in row]
+    return _fewest(content, taken, functools.partial(_around, content, names))
+
+
+def _fewest(content: Content, taken: Sequence[Taken], fit: Callable[[Taken], list[Args]]) -> list[Args]:
+    """The fewest calls that one of ``taken`` makes: what fits as it is goes before what is cut up."""
+    made, misfits = [], []
     for each in taken:
         try:
-            if content.kind in ("npz", "pt"):
-                return [c for given in _given(content, names) for c in _whole(given, names, each)]
-            return _around(pieces(content, names, each.args, each.open), each)
+            made.append(fit(each))
         except Misfit as error:
-            first = first or error
-    assert first is not None
+            misfits.append(error)
+    if made:
+        return min(made, key=len)
+    first = misfits[0]
     others = "" if len(taken) == 1 else f" (or what another of {len(taken)} variants does)"
     raise fail(
         "deployment.misfit", path=content.name, name=first.name, got=first.got, wanted=first.wanted + others
@@ -138,9 +150,9 @@ def _same_kind(value: Any, wanted: Any) -> bool:
     )
 
 
-def _around(found: tuple[int, list[torch.Tensor]], taken: Taken) -> list[Args]:
-    """The pieces, each among the other arguments of ``taken``."""
-    place, tensors = found
+def _around(content: Content, names: Sequence[str], taken: Taken) -> list[Args]:
+    """The pieces of the content, each among the other arguments of ``taken``."""
+    place, tensors = pieces(content, names, taken.args, taken.open)
     return [(*taken.args[:place], each, *taken.args[place + 1 :]) for each in tensors]
 
 

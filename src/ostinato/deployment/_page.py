@@ -37,9 +37,10 @@ def page(report: DeployReport) -> str:
 
 
 def _subtitle(report: DeployReport) -> str:
+    threads = torch.get_num_threads()
     return (
         f"Made by Ostinato {__version__} with torch {torch.__version__} on {platform.system()} "
-        f"{platform.machine()}, {torch.get_num_threads()} threads, {report.numerics} numerics."
+        f"{platform.machine()}, {threads} thread{'s' * (threads > 1)}, {report.numerics} numerics."
     )
 
 

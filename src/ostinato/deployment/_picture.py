@@ -101,7 +101,9 @@ def short(step: dict[str, Any]) -> str:
 
 
 def _bare(op: str) -> str:
-    return op.removeprefix("ostinato::").removeprefix("aten.").removesuffix(".default")
+    return (
+        op.removeprefix("ostinato::").removeprefix("ostinato.").removeprefix("aten.").removesuffix(".default")
+    )
 
 
 __all__ = ["picture", "short"]
