@@ -14,7 +14,7 @@ SOURCES := $(shell find csrc -type f) CMakeLists.txt pyproject.toml constraints.
 CXX_FILES := $(shell find csrc -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check-portable check-executorch check-archives fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes lint-rules operators doctor-table clean
+.PHONY: help setup demo test check-portable check-executorch check-archives check-killed fuzz lint format bench bench-replay bench-train bench-control-flow bench-eigh bench-optim bench-export bench-mx bench-mx-quality docs errors dtypes lint-rules operators doctor-table clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ $(VENV)/.executorch: $(VENV)/.dependencies
 
 check-archives: setup ## deploy the real archives of OSTINATO_ARCHIVES, as they are and in MXFP8
 	$(BIN)/python -W ignore scripts/check_archives.py
+
+check-killed: setup ## kill a deployment at 20 moments, and look at what is left
+	$(BIN)/python scripts/check_killed.py
 
 COUNT ?= 20000
 SEED ?= 0

@@ -47,12 +47,13 @@ def remove_stale(folder: Path, pattern: re.Pattern[str]) -> None:
         return
     for name in names:
         match = pattern.fullmatch(name)
-        if match and not _runs(int(match[1])):
+        if match and not runs(int(match[1])):
             with suppress(FileNotFoundError):
                 os.unlink(folder / name)
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
+    """Whether there is a process of that id, as far as can be told."""
     if os.name == "nt":  # signal 0 would end the process there
         return True
     try:

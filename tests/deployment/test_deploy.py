@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -234,9 +236,27 @@ def test_a_file_is_tried_in_a_process_that_has_only_the_file(tmp_path, monkeypat
     honest = _trial._process
     monkeypatch.setattr(_trial, "_process", lambda job: seen.append(job) or honest(job))
     report = ost.deploy(models.Detector(), out=tmp_path / "vad.pt2", numerics="exact")
-    assert [sorted(job) for job in seen] == [["archive", "file", "folder", "threads"]]
+    assert [sorted(job) for job in seen] == [["archive", "file", "folder", "parent", "threads"]]
     assert report.eager.exact
     assert report.load_ms > 0
+
+
+def test_the_folder_of_a_trial_that_was_killed_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(_trial.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "ostinato-trial-999999999-abc").mkdir()
+    (tmp_path / "ostinato-trial-999999999-abc" / "rows").write_bytes(b"x")
+    alive = tmp_path / f"ostinato-trial-{os.getpid()}-abc"
+    alive.mkdir()
+    _trial._remove_stale()
+    assert list(tmp_path.iterdir()) == [alive]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the id of a parent stays elsewhere")
+def test_the_other_process_ends_with_the_one_that_started_it(tmp_path):
+    code = "import sys, time; from ostinato.deployment import _trial\n"
+    code += "_trial.main = lambda text: time.sleep(60)\n_trial.start(sys.argv[1])"
+    job = json.dumps({"parent": 999999999})
+    assert subprocess.run([sys.executable, "-c", code, job], timeout=30, check=False).returncode == 1
 
 
 @pytest.mark.fresh_process

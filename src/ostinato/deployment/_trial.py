@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .._atomic import runs
 from .._errors import fail
 from ..export import Call
 from ._timing import Call as Timed, Timing, alternating
@@ -55,13 +58,15 @@ class Trial:
 
 def tried(file: Path, archive: Path | None, plans: Plans) -> Trial:
     """Run the plans on ``file``, and on ``archive`` with ``torch.jit``; DeployError where the file fails."""
-    with tempfile.TemporaryDirectory(prefix="ostinato-") as folder:
+    _remove_stale()
+    with tempfile.TemporaryDirectory(prefix=f"ostinato-trial-{os.getpid()}-") as folder:
         torch.save([[(c.method, c.args, c.kwargs or {}) for c in plan] for plan in plans], f"{folder}/calls")
         job = {
             "file": str(file),
             "archive": str(archive) if archive else None,
             "folder": folder,
             "threads": torch.get_num_threads(),
+            "parent": os.getpid(),
         }
         ended = _process(job)
         if not os.path.exists(f"{folder}/report.json"):
@@ -74,9 +79,25 @@ def tried(file: Path, archive: Path | None, plans: Plans) -> Trial:
     return Trial(rows=rows, torchscript=answers, why=why, times=times, **report)
 
 
+def _remove_stale() -> None:
+    """The folders of deployments that were killed."""
+    place = Path(tempfile.gettempdir())
+    for each in place.glob("ostinato-trial-*"):
+        pid = each.name.split("-")[2]
+        if pid.isdigit() and not runs(int(pid)):
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def _end_with(parent: int) -> None:
+    """Nobody waits for this process when the one that started it has been killed."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+
 def _process(job: Mapping[str, Any]) -> str:
     """Run `main` on the job; why it failed, empty where it did not."""
-    code = "import sys; from ostinato.deployment._trial import main; main(sys.argv[1])"
+    code = "import sys; from ostinato.deployment._trial import start; start(sys.argv[1])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-W", "ignore", "-c", code, json.dumps(job)]
     try:
@@ -102,6 +123,12 @@ def _torchscript(folder: str, archive: Path | None, ended: str) -> tuple[Rows | 
         return None, f"torch.jit failed: {ended}"
     rows: Rows = torch.load(f"{folder}/torchscript", weights_only=True)
     return rows, ""
+
+
+def start(text: str) -> None:
+    """`main`, in the process that `_process` starts."""
+    threading.Thread(target=_end_with, args=(json.loads(text)["parent"],), daemon=True).start()
+    main(text)
 
 
 def main(text: str) -> None:
