@@ -41,7 +41,7 @@ def main() -> int:
             wrong += bool(found)
             print(f"killed after {after:5.2f} of {duration:.2f} s: {found or 'nothing wrong'}", flush=True)
         assert _start(folder).wait() == 0
-        left = [*folder.glob(".*"), *(folder / "tmp").iterdir()]
+        left = [*folder.glob(".*"), *(folder / "tmp").glob("ostinato*")]  # torch keeps a cache there
         print(f"after the next deployment: {[each.name for each in left] or 'nothing left'}")
     return int(wrong > 0 or bool(left))
 
