@@ -28,7 +28,13 @@ _BASES = {
     "ModuleInterface": "interface",
     "Enum": "enum",
 }
-_LISTS = ("__parameters__", "__buffers__")
+# Lists of names in a class, and the fields that keep them.
+_LISTS = {
+    "__parameters__": "parameters",
+    "__buffers__": "buffers",
+    "__forward_pre_hooks__": "pre_hooks",
+    "__forward_hooks__": "hooks",
+}
 
 
 @dataclass
@@ -42,7 +48,10 @@ class Function:
 
 @dataclass
 class Class:
-    """A class: ``attributes`` maps names to types, ``constants`` the final ones to their values."""
+    """A class: ``attributes`` maps names to types, ``constants`` the final ones to their values.
+
+    ``pre_hooks`` and ``hooks`` are methods that a call runs before and after ``forward``.
+    """
 
     name: str
     file: str
@@ -52,6 +61,8 @@ class Class:
     constants: dict[str, Any] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     buffers: tuple[str, ...] | None = None
+    pre_hooks: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
 
     @property
@@ -192,10 +203,7 @@ class Code:
             names = self._literal(owner, value)
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 raise self.error(owner.file, value.lineno, f"{target.id} is not a list of names")
-            if target.id == "__parameters__":
-                owner.parameters = tuple(names)
-            else:
-                owner.buffers = tuple(names)
+            setattr(owner, _LISTS[target.id], tuple(names))
         elif isinstance(target, ast.Name) and target.id == "__annotations__":
             self._literal(owner, value)  # an empty list before the first annotation
         elif isinstance(target, ast.Subscript) and _is_annotations(target.value):
@@ -223,6 +231,11 @@ def literal(node: ast.expr) -> Any:
         value = literal(node.operand)
         if isinstance(value, (int, float, complex)):
             return -value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):  # 0.+2.j
+        real, imaginary = literal(node.left), literal(node.right)
+        if isinstance(real, (int, float)) and isinstance(imaginary, complex):
+            sign = -1.0 if isinstance(node.op, ast.Sub) else 1.0
+            return complex(real, sign * imaginary.imag)
     if isinstance(node, ast.Tuple):
         return tuple(literal(each) for each in node.elts)
     if isinstance(node, ast.List):

@@ -211,6 +211,12 @@ class Expressions:
             raise self._error(node, f"a {type(node.op).__name__} is no operation of TorchScript")
         return ast.UnaryOp(op=ast.USub(), operand=self._expr(node.operand))
 
+    def _complex(self, node: ast.BinOp) -> ast.expr:
+        try:
+            return ast.Constant(value=literal(node))
+        except ValueError:
+            raise self._error(node, "an operation is written as a sign") from None
+
     # ---- calls ----
 
     def _call(self, node: ast.Call) -> ast.expr:
@@ -274,6 +280,8 @@ class Expressions:
             return self._helper(name, [self._expr(each) for each in arguments])
         if name == "fork" and len(arguments) == 1:
             return self._helper("fork", [self._expr(arguments[0])])
+        if name == "sorted" and not node.keywords:
+            return self._written("aten::sorted", node)
         if name == "getattr" and len(arguments) == 2:
             attribute = arguments[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
@@ -307,6 +315,7 @@ class Expressions:
         return made
 
     _EXPRESSIONS: ClassVar[dict[type, Callable[..., ast.expr]]] = {
+        ast.BinOp: _complex,
         ast.Constant: _constant,
         ast.Name: _name,
         ast.Attribute: _attribute,

@@ -121,6 +121,7 @@ class Loader:
         made = self._objects[id(instance)]
         if not isinstance(made, ScriptModule):
             return
+        self._hook(made, declared)
         if not isinstance(instance.state, dict):
             return
         for name in declared.parameters:
@@ -131,6 +132,17 @@ class Loader:
                 self._register(made, name, self._parameter(ref, f"{instance.cls}.{name}"))
             else:
                 raise self._bad(f"{instance.cls}.{name}", "is a parameter and no tensor")
+
+    def _hook(self, made: ScriptModule, declared: Class) -> None:
+        """Registers hooks for calls from outside: the archive's own code calls them by name."""
+        methods = type(made)
+        for name in (*declared.pre_hooks, *declared.hooks):
+            if name not in declared.methods or is_special(name):
+                raise self._bad(f"{declared.name}.{name[:80]}", "is a hook and no method")
+        for name in declared.pre_hooks:
+            made.register_forward_pre_hook(getattr(methods, name))
+        for name in declared.hooks:
+            made.register_forward_hook(getattr(methods, name))
 
     def _parameter(self, ref: TensorRef | SparseRef, name: str) -> torch.nn.Parameter:
         known = self._tensors.get(_place(ref, "data"))
@@ -162,7 +174,7 @@ class Loader:
             if not isinstance(name, str) or name not in declared.attributes:
                 raise self._bad(f"{instance.cls}.{str(name)[:80]}", "is not declared by its class")
             if is_special(name) or name in declared.parameters or name == "_is_full_backward_hook":
-                continue  # the last tells of hooks, which archives do not hold
+                continue  # the last tells of hooks on gradients, which archives do not hold
             value = self._typed(declared.attributes[name], self._value(saved, "data", name))
             if isinstance(made, ScriptModule):
                 self._set(made, name, value, name in buffers)

@@ -15,16 +15,18 @@ import torch
 from . import (
     _modules,
     _operators_data,
+    _operators_letters,
     _operators_number,
     _operators_packed,
     _operators_prim,
     _operators_tensor,
 )
-from ._names import LIST_RESULTS, OTHERS
+from ._names import LIST_RESULTS, OTHERS, REDUCED
 from ._program import Program
 
 ATEN: dict[str, Callable[..., Any]] = {
     **_operators_data.FUNCTIONS,
+    **_operators_letters.FUNCTIONS,
     **_operators_number.FUNCTIONS,
     **_operators_tensor.FUNCTIONS,
     **_operators_packed.FUNCTIONS,
@@ -92,7 +94,7 @@ def _binding(name: str) -> Callable[..., Any]:
         bindings._fft,
         bindings._special,
     )
-    for place in places:
+    for place in places if name not in REDUCED else ():
         found: Callable[..., Any] | None = getattr(place, name, None)
         if found is not None:
             return found

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._operators_letters import occurrences
 from ._operators_text import format_percent, format_text, text
 
 _VARIABLE: Any = torch._C._VariableFunctions
@@ -57,7 +58,7 @@ def _delete(values: Any, key: Any) -> None:
 
 
 def _count(values: Any, *args: Any) -> Any:
-    return values.count(*args)
+    return occurrences(values, *args) if isinstance(values, str) else values.count(*args)
 
 
 def _copy(values: Any, *args: Any) -> Any:
@@ -76,8 +77,8 @@ def _keys(values: dict[Any, Any]) -> list[Any]:
     return list(values.keys())
 
 
-def _values(values: dict[Any, Any]) -> list[Any]:
-    return list(values.values())
+def _values(values: Any) -> Any:
+    return values.values() if isinstance(values, Tensor) else list(values.values())
 
 
 def _items(values: dict[Any, Any]) -> list[Any]:
@@ -160,42 +161,7 @@ def _derive_index(index: int, start: int, step: int) -> int:
     return start + index * step
 
 
-_METHODS = (
-    "upper",
-    "lower",
-    "title",
-    "capitalize",
-    "swapcase",
-    "center",
-    "ljust",
-    "rjust",
-    "zfill",
-    "partition",
-    "rpartition",
-    "splitlines",
-    "rsplit",
-    "expandtabs",
-    "isdigit",
-    "isalpha",
-    "isalnum",
-    "isdecimal",
-    "isnumeric",
-    "islower",
-    "isupper",
-    "istitle",
-    "isspace",
-    "isprintable",
-    "isidentifier",
-    "find",
-    "rfind",
-    "rindex",
-    "strip",
-    "lstrip",
-    "rstrip",
-    "replace",
-    "startswith",
-    "endswith",
-)
+_METHODS = ("ljust", "rjust", "partition", "rpartition", "replace")
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _text(name) for name in _METHODS},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +16,13 @@ _VARIABLE: Any = torch._C._VariableFunctions
 def _either(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
     """The tensor operator ``name`` for a tensor first, ``scalar`` for anything else."""
     tensor = getattr(_VARIABLE, name, None) or getattr(torch.Tensor, name, None)
+    of_complex = getattr(cmath, name, None)
 
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(x, Tensor) and tensor is not None:
             return tensor(x, *args, **kwargs)
+        if isinstance(x, complex) and of_complex is not None:
+            return of_complex(x, *args)
         return scalar(x, *args, **kwargs)
 
     return call
@@ -149,6 +153,7 @@ _REAL: dict[str, Callable[..., float]] = {
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _either(name, _quiet(function)) for name, function in _REAL.items()},
+    "angle": _either("angle", cmath.phase),
     "sqrt": _either("sqrt", _sqrt),
     "floor": _either("floor", math.floor),
     "ceil": _either("ceil", math.ceil),

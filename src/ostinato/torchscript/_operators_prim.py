@@ -150,6 +150,24 @@ def _call(function: Any) -> Any:
     return function()
 
 
+def _record(*told: Any) -> bool:
+    return True
+
+
+def _recorded(record: Any, future: Any) -> Any:
+    return future
+
+
+def _submodule(values: Any, key: Any) -> Any:
+    if not isinstance(values, torch.nn.Module):
+        return values[key]
+    return values._modules[key] if isinstance(key, str) else list(values._modules.values())[key]
+
+
+def _range_list(stop: int) -> list[int]:
+    return list(range(stop))
+
+
 def _print(*values: Any) -> None:
     print(*map(text, values))
 
@@ -236,6 +254,12 @@ PROPERTIES = (
     "H",
     "mH",
     "is_leaf",
+    "is_xla",
+    "is_ipu",
+    "is_vulkan",
+    "is_mtia",
+    "is_sparse_csr",
+    "name",
 )
 
 FUNCTIONS: dict[str, Any] = {
@@ -255,6 +279,11 @@ FUNCTIONS: dict[str, Any] = {
     "complex": complex,
     "str": text,
     "range": range,
+    "rangelist": _range_list,
+    "id": id,
+    "submodule": _submodule,
+    "record": _record,
+    "recorded": _recorded,
     "print": _print,
     "NumToTensor": number_to_tensor,
     "ImplicitTensorToNum": tensor_to_number,

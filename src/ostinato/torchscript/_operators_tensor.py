@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._operators_letters import index_of
 from ._operators_prim import as_device, as_dtype, as_memory_format, code_of
 
 _VARIABLE: Any = torch._C._VariableFunctions
@@ -50,7 +51,7 @@ def index(x: Any, *args: Any) -> Any:
     """A tensor at tensors of indices (None takes all), or the place of a value in a list or text."""
     if isinstance(x, Tensor):
         return torch.ops.aten.index.Tensor(x, args[0])
-    return x.index(*args)
+    return index_of(x, *args) if isinstance(x, str) else x.index(*args)
 
 
 def _index_put(x: Tensor, places: list[Any], values: Tensor, accumulate: bool = False) -> Any:
@@ -66,7 +67,7 @@ def to(x: Tensor, *args: Any, **kwargs: Any) -> Any:
     if args and isinstance(args[0], Tensor):
         args = (args[0].device, code_of(args[0].dtype), *args[1:])
     names = ["device", "dtype", "non_blocking", "copy", "memory_format"]
-    if args and isinstance(args[0], int) and not isinstance(args[0], bool):
+    if args and isinstance(args[0], (int, torch.dtype)) and not isinstance(args[0], bool):
         names = names[1:]
         # to(x, dtype, layout, device, pin_memory, non_blocking, copy, memory_format), traced by old torch
         if len(args) > 2 and not isinstance(args[1], bool):
@@ -122,6 +123,14 @@ def _contiguous(x: Tensor, memory_format: Any = torch.contiguous_format) -> Any:
     return x.contiguous(memory_format=as_memory_format(memory_format))
 
 
+def _stride(x: Tensor, dim: int | None = None) -> Any:
+    return list(x.stride()) if dim is None else x.stride(dim)
+
+
+def _is_contiguous(x: Tensor, memory_format: Any = torch.contiguous_format) -> bool:
+    return x.is_contiguous(memory_format=as_memory_format(memory_format))
+
+
 def _here(x: Tensor) -> Any:
     # A model saved on another device runs where it is loaded.
     return x
@@ -174,6 +183,14 @@ def _type_code(a: Any, b: Any) -> int:
     return code_of(torch.result_type(a, b))
 
 
+def _can_cast(origin: Any, to: Any) -> bool:
+    return torch.can_cast(as_dtype(origin), as_dtype(to))
+
+
+def _promoted(a: Any, b: Any) -> int:
+    return code_of(torch.promote_types(as_dtype(a), as_dtype(b)))
+
+
 def _attribute(name: str) -> Callable[[Tensor], Any]:
     def get(x: Tensor) -> Any:
         return getattr(x, name)
@@ -198,6 +215,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softmax": _typed("softmax"),
     "log_softmax": _typed("log_softmax"),
     "contiguous": _contiguous,
+    "stride": _stride,
+    "is_contiguous": _is_contiguous,
+    "is_leaf": _attribute("is_leaf"),
+    "pin_memory": _here,
+    "can_cast": _can_cast,
+    "promote_types": _promoted,
     "cpu": _cpu,
     "cuda": _here,
     "warn": _warn,
@@ -206,6 +229,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Int": int,
     "Float": float,
     "Bool": bool,
+    "Complex": complex,
+    "ComplexImplicit": complex,
     "IntImplicit": int,
     "FloatImplicit": float,
     "ScalarImplicit": _scalar,

@@ -12,7 +12,7 @@ from ._archive import MAX_PICKLE, Archive
 from ._archive_data import EnumRef, Instance, Refused
 from ._archive_pickle import MAX_DEPTH, read_pickle
 from ._code import Class, Code, Function
-from ._names import PACKED, PACKED_PREFIX, unsupported
+from ._names import PACKED, PACKED_PREFIX, RENAMED, unsupported
 from ._translate import Translator
 
 # What the globals of operators and constants begin with; no class or function of an archive may.
@@ -190,6 +190,7 @@ class Program:
         hint = unsupported(name)
         if hint is not None:
             raise self.no_operator(name, file, line, hint)
+        name = RENAMED.get(name, name)
         space, _, short = name.partition("::")
         known = f"{space}__{short.lstrip('_') if short.startswith('__') else short}"
         self.operators[known] = name

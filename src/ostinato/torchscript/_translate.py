@@ -68,7 +68,12 @@ class Translator(Expressions):
     def _annotated(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None or not isinstance(node.target, ast.Name):
             raise self._error(node, "an annotation stands without a value")
-        return ast.Assign(targets=[self._target(node.target)], value=self._expr(node.value))
+        value = node.value
+        if isinstance(value, ast.Subscript) and chain_of(node.annotation)[:1] == ["__torch__"]:
+            # one of a ModuleList's or ModuleDict's modules, by an interface
+            found = self._helper("submodule", [self._expr(value.value), self._index(value)])
+            return ast.Assign(targets=[self._target(node.target)], value=found)
+        return ast.Assign(targets=[self._target(node.target)], value=self._expr(value))
 
     def _target(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name):

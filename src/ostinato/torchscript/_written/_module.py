@@ -245,11 +245,16 @@ class _Writer:
         objects = [each for name in self._same(declared) for each in self._objects[name]]
         kept = {name: kind for name, (kind, _) in (parts(objects[0]) if objects else {}).items()}
         kept.update(dict.fromkeys(constants, "value"))
-        if not kept:
+        hooks = [
+            *(("register_forward_pre_hook", name) for name in declared.pre_hooks),
+            *(("register_forward_hook", name) for name in declared.hooks),
+        ]
+        if not kept and not hooks:
             return None
         start = ast.Attribute(value=call("super", []), attr="__init__", ctx=ast.Load())
         body: list[ast.stmt] = [ast.Expr(value=ast.Call(func=start, args=[], keywords=[]))]
         body += [_keeping(name, kind) for name, kind in kept.items()]
+        body += [_hooking(method, name) for method, name in hooks]
         names = [ast.arg(arg=argument(name)) for name in kept]
         spec = ast.arguments(
             posonlyargs=[],
@@ -331,6 +336,14 @@ def _keeping(name: str, kind: str) -> ast.stmt:
         method = ast.Attribute(value=own, attr="add_module", ctx=ast.Load())
         return ast.Expr(value=ast.Call(func=method, args=[key, value], keywords=[]))
     return ast.Expr(value=call("setattr", [own, key, value]))
+
+
+def _hooking(method: str, name: str) -> ast.stmt:
+    """The statement of a constructor that has a method run before or after each call."""
+    own = Global(id="self")
+    hook = ast.Attribute(value=call("type", [own]), attr=spelled(name), ctx=ast.Load())
+    register = ast.Attribute(value=own, attr=method, ctx=ast.Load())
+    return ast.Expr(value=ast.Call(func=register, args=[hook], keywords=[]))
 
 
 def _modes(model: ast.expr, root: torch.nn.Module) -> Iterator[ast.stmt]:
