@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import fail
 from ._archive import MAX_PICKLE, Archive
 from ._archive_data import TENSORS, DeviceRef, EnumRef, Instance
-from ._code import Class, Code, chain_of
+from ._archive_lite import Lite
+from ._code import Class, Code
+from ._contents import contents
 from ._names import unsupported
-from ._program import objects, read_data
 
 # What a tracer leaves in the debug files: file(line): function.
 _TRACED = re.compile(rb"[\w/.\-]+\.py\(\d+\): \w+")
@@ -41,7 +41,8 @@ class ArchiveInfo:
     path: the file.
     format: the version of the archive's format.
     producer: what wrote it, as far as the layout of the file tells.
-    archive: "scripted", "traced" or "lite" (with bytecode for the mobile interpreter, beside the code).
+    archive: "scripted", "traced" or "lite" (for the mobile interpreter, with bytecode beside the code or
+        instead of it).
     root: the full name of the model's class.
     methods: each method of the root with its signature, ``forward`` first.
     tensors: parameters, buffers and other tensors by full name, such as "encoder.0.weight".
@@ -81,16 +82,11 @@ def inspect(path: str | os.PathLike[str]) -> ArchiveInfo:
     `load` does not support is told about all the same.
     """
     with Archive(path) as archive:
-        if not archive.code_files():
-            raise fail("torchscript.no_code", path=archive.path)
-        data = read_data(archive, "data.pkl")
-        if not isinstance(data, Instance):
-            raise archive.damaged("its data is not a module")
-        objects(archive, data)  # refuses cycles
-        code = Code(archive)
+        held = contents(archive)
+        data, code = held.data, held.code
         root = _class(code, data.cls)
         tensors = dict(_tensors(code, data, "", set()))
-        operators = _operators(code)
+        operators = dict(sorted(code.operators().items(), key=lambda pair: (-pair[1], pair[0])))
         hints = {name: unsupported(name) for name in operators}
         return ArchiveInfo(
             path=archive.path,
@@ -105,15 +101,11 @@ def inspect(path: str | os.PathLike[str]) -> ArchiveInfo:
             unsupported={name: hint for name, hint in hints.items() if hint is not None},
             parameters=sum(_count(t.shape) for t in tensors.values() if t.kind == "parameter"),
             code_bytes=sum(archive.entries[name].file_size for name in archive.code_files()),
-            classes=sum(
-                isinstance(found, Class)
-                for file in archive.code_files()
-                for found in code.definitions(file).values()
-            ),
+            classes=len(code.classes()),
         )
 
 
-def _class(code: Code, name: str) -> Class | None:
+def _class(code: Code | Lite, name: str) -> Class | None:
     found = code.find(name)
     return found if isinstance(found, Class) else None
 
@@ -165,7 +157,9 @@ def signature_text(node: ast.FunctionDef) -> str:
     return f"({', '.join(written)}){returns}"
 
 
-def _tensors(code: Code, instance: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str, TensorInfo]]:
+def _tensors(
+    code: Code | Lite, instance: Instance, prefix: str, seen: set[int]
+) -> Iterator[tuple[str, TensorInfo]]:
     if id(instance) in seen:
         return
     seen.add(id(instance))
@@ -188,7 +182,7 @@ def _tensors(code: Code, instance: Instance, prefix: str, seen: set[int]) -> Ite
             yield from _nested(code, value, full, seen)
 
 
-def _nested(code: Code, values: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, TensorInfo]]:
+def _nested(code: Code | Lite, values: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, TensorInfo]]:
     """Objects inside containers; tensors there are mostly parameters again, so only those of tuples count."""
     if id(values) in seen:
         return
@@ -249,19 +243,3 @@ def _pieces(value: Any) -> Iterator[str]:
         yield value.name
     else:
         yield repr(value)
-
-
-def _operators(code: Code) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for file in code.archive.code_files():
-        for node in code.functions(file):
-            for each in ast.walk(node):
-                chain = chain_of(each.func) if isinstance(each, ast.Call) else []
-                name = None
-                if chain[:1] == ["torch"] and len(chain) == 2:
-                    name = f"aten::{chain[1]}"
-                elif chain[:1] == ["ops"] and len(chain) == 3:
-                    name = f"{chain[1]}::{chain[2]}"
-                if name is not None:
-                    counts[name] = counts.get(name, 0) + 1
-    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,7 +102,25 @@ class Code:
             self._files[file] = self._parse(file)
         return self._files[file]
 
-    def functions(self, file: str) -> list[ast.FunctionDef]:
+    def classes(self) -> list[Class]:
+        """Every class of the archive."""
+        found = (each for file in self.archive.code_files() for each in self.definitions(file).values())
+        return [each for each in found if isinstance(each, Class)]
+
+    def operators(self) -> Counter[str]:
+        """The operators that the code names, and how often."""
+        found: Counter[str] = Counter()
+        for file in self.archive.code_files():
+            for function in self._functions(file):
+                for node in ast.walk(function):
+                    chain = chain_of(node.func) if isinstance(node, ast.Call) else []
+                    if chain[:1] == ["torch"] and len(chain) == 2:
+                        found[f"aten::{chain[1]}"] += 1
+                    elif chain[:1] == ["ops"] and len(chain) == 3:
+                        found[f"{chain[1]}::{chain[2]}"] += 1
+        return found
+
+    def _functions(self, file: str) -> list[ast.FunctionDef]:
         """Every function and method that one file defines."""
         found = []
         for each in self.definitions(file).values():

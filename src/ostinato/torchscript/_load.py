@@ -17,11 +17,12 @@ from .._errors import fail
 from ._archive import Archive
 from ._archive_data import TENSORS, DeviceRef, EnumRef, Instance, SparseRef, TensorRef
 from ._code import Class, is_special
+from ._contents import is_packed
 from ._modules import ScriptModule, make_class, new
 from ._names import PACKED_PREFIX
 from ._operators import bind
 from ._packed import Malformed, restore
-from ._program import Program, Unit, is_packed
+from ._program import Program, Unit
 from ._tensors import Storages
 
 
@@ -79,7 +80,7 @@ class Loader:
     def constant(self, known: str) -> Any:
         """The value of a constant that the code uses."""
         at = self._program.used_constants[known]
-        return self._value(self._program.constants[at], "constants", known)
+        return self._value(self._program.constants[at], self._program.folder, known)
 
     def _check(self) -> None:
         for instance in self._program.instances:

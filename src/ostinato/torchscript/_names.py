@@ -82,6 +82,14 @@ PRIMITIVES = _words(
     """
 )
 
+# Primitives of bytecode that code writes as signs or not at all.
+SILENT = _words(
+    """
+    prim::TupleIndex prim::DictIndex prim::TupleUnpack prim::Uninitialized prim::unchecked_cast prim::tolist
+    prim::Print
+    """
+)
+
 # Operators of torch that take their arguments as TorchScript writes them.
 PLAIN = _words(
     """

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from .._errors import OstinatoError, fail
-from ._archive import MAX_PICKLE, Archive
-from ._archive_data import EnumRef, Instance, Refused
-from ._archive_pickle import MAX_DEPTH, read_pickle
-from ._code import Class, Code, Function
-from ._names import PACKED, PACKED_PREFIX, RENAMED, unsupported
+from ._archive import Archive
+from ._archive_lite import Lite
+from ._code import Class, Function
+from ._contents import constants, contents, objects
+from ._names import PACKED_PREFIX, RENAMED, unsupported
 from ._translate import Translator
 
 # What the globals of operators and constants begin with; no class or function of an archive may.
@@ -30,50 +29,6 @@ class Unit:
     tree: ast.FunctionDef
 
 
-def read_data(archive: Archive, entry: str) -> Any:
-    """The inert data of one of the archive's pickles."""
-    try:
-        return read_pickle(archive.read(entry, MAX_PICKLE))
-    except Refused as refusal:
-        raise fail("torchscript.pickle", path=archive.path, entry=entry, what=refusal) from None
-
-
-def objects(archive: Archive, root: Any) -> tuple[list[Instance], list[str]]:
-    """Every object of the archive's data, each once, outermost first, and the enumerations of its values.
-
-    Raises ArchiveError for cycles and for endless nesting.
-    """
-    enumerations: dict[str, None] = {}
-    found: list[Instance] = []
-    done: set[int] = set()
-    open_: set[int] = set()
-
-    def visit(value: Any, depth: int) -> None:
-        if isinstance(value, EnumRef):
-            enumerations[value.cls] = None
-        if not isinstance(value, (Instance, list, tuple, dict)) or id(value) in done:
-            return
-        if depth > MAX_DEPTH or id(value) in open_:
-            raise fail("torchscript.too_deep", path=archive.path, what="its data")
-        open_.add(id(value))
-        if isinstance(value, Instance):
-            found.append(value)
-            visit(value.state, depth + 1)
-        else:
-            for each in value.values() if isinstance(value, dict) else value:
-                visit(each, depth + 1)
-        open_.discard(id(value))
-        done.add(id(value))
-
-    visit(root, 0)
-    return found, list(enumerations)
-
-
-def is_packed(instance: Instance) -> bool:
-    """Whether an object is of a class of torch's own, which holds packed parameters."""
-    return instance.cls.removeprefix(PACKED_PREFIX) in PACKED
-
-
 class Program:
     """The translated code of an archive, from the classes of its data onwards.
 
@@ -84,20 +39,13 @@ class Program:
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self.version = archive.version
-        if not archive.code_files():
-            raise fail("torchscript.no_code", path=archive.path)
-        self.code = Code(archive)
-        self.data = read_data(archive, "data.pkl")
-        self.constants: list[Any] = []
-        if "constants.pkl" in archive.entries:
-            stored = read_data(archive, "constants.pkl")
-            if not isinstance(stored, (tuple, list)):
-                raise archive.damaged("its constants are not a list")
-            self.constants = list(stored)
-        if not isinstance(self.data, Instance):
-            raise archive.damaged("its data is not a module")
-        found, enumerations = objects(archive, self.data)
-        self.instances = [each for each in found if not is_packed(each)]
+        held = contents(archive)
+        self.code, self.data, self.instances = held.code, held.data, held.instances
+        if isinstance(held.code, Lite):
+            from ._bytecode import write_bodies  # asks torch for the operators' arguments
+
+            write_bodies(held.code)
+        self.constants, self.folder = constants(archive, held.code)
         self.units: list[Unit] = []
         self.classes: dict[str, Class] = {}
         self.operators: dict[str, str] = {}
@@ -108,7 +56,7 @@ class Program:
         self._queue: list[tuple[str, Function, Class | None]] = []
         for instance in self.instances:
             self.reference(instance.cls)
-        for name in (*enumerations, *objects(archive, self.constants)[1]):
+        for name in (*held.enumerations, *objects(archive, self.constants)[1]):
             self.reference(name)
         self._translate()
 
