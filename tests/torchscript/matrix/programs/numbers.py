@@ -107,7 +107,7 @@ def outside(f: float):
 
 @case("complex", (1 + 2j,))
 def complex_numbers(c: complex):
-    return c + 1j, c * c, c - 2, c / 2, c == 1 + 2j, abs(c), -c, cmath.exp(c), cmath.phase(c)
+    return c + 1j, c * c, c - 2, c / 2j, c == 1 + 2j, abs(c), -c, cmath.exp(c), cmath.phase(c)
 
 
 @case("complex", (torch.tensor([1 + 2j, -1j]),))
