@@ -23,7 +23,7 @@ $(VENV)/.dependencies: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -q $(PIP_FLAGS) -c constraints.txt torch numpy rich "tomli; python_version < '3.11'" \
 	    scikit-build-core cmake ninja \
-	    pytest hypothesis expecttest ml_dtypes safetensors onnxruntime scikit-learn ruff mypy clang-format mkdocs-material
+	    pytest pytest-xdist hypothesis expecttest ml_dtypes safetensors onnxruntime scikit-learn pillow ruff mypy clang-format mkdocs-material
 	touch $@
 
 $(STAMP): $(VENV)/.dependencies $(SOURCES)
@@ -35,6 +35,8 @@ setup: $(STAMP) ## make .venv with pinned dependencies and an editable build of 
 demo: setup ## deploy a real TorchScript model and run it on half a minute of speech
 	@$(BIN)/python examples/voice_activity/demo.py
 
+# A process for each core: the tests of one file may run in several.
+PYTEST_FLAGS ?= -n auto --maxprocesses 8 --dist worksteal
 test: setup ## run every test
 	$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
 
